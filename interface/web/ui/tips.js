@@ -5,9 +5,10 @@ import {tipPosition} from '../core/tip_position.js';
 
 const TOOLBARS = '.controls, .column-head, .compare-foot';
 const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab]';
-// What a figure is a part of: its sentence stands beside that, and over no row or button either.
-const FRAMES = `${TOOLBARS}, .cover, .rows`;
-const NEIGHBOURS = `${CONTROLS}, .branch, .more, .bar :is(button, .button)`;
+// What a figure of the branches is a part of: its sentence stands beside that, and over no row either.
+const FRAMES = '.cover, .rows';
+const ROWS = `${CONTROLS}, .branch, .more`;
+const BUTTONS = `${CONTROLS}, .bar :is(button, .button)`;   // beside other figures
 
 /** @param {EventTarget | null} target */
 const tipped = target => (target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest('[data-tip]')) : null);
@@ -56,7 +57,8 @@ export class Tips {
     this.element.textContent = sentence;
     this.element.hidden = !sentence;
     if (!owner || this.element.hidden) return;
-    const frame = owner.closest(FRAMES) ?? owner, spared = frame.matches(TOOLBARS) ? CONTROLS : NEIGHBOURS;
+    const frame = owner.closest(`${TOOLBARS}, ${FRAMES}`) ?? owner;
+    const spared = frame.matches(TOOLBARS) ? CONTROLS : frame.matches(FRAMES) ? ROWS : BUTTONS;
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
     const {left, top} = tipPosition({
       control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(TOOLBARS), controls: boxes(spared),
