@@ -40,7 +40,8 @@ def rows_of(model: Model, said: Said, k: int = 5, depth: int = 5) -> list[str]:
     with torch.inference_mode():
         firsts = model.hf_model(torch.tensor([ids])).logits[0, -1].topk(k).indices.tolist()
     rows = [[] if one in model.end_token_ids else [one, *greedy(model, [*ids, one], depth - 1)] for one in firsts]
-    return [model.tokenizer.decode([one for one in row if one not in model.end_token_ids]) for row in rows]
+    texts = [model.tokenizer.decode([one for one in row if one not in model.end_token_ids]) for row in rows]
+    return [text.rstrip("\ufffd") for text in texts]  # the page shows whole characters only
 
 
 @dataclass
