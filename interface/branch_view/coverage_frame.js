@@ -1,8 +1,9 @@
 // What surrounds the rows: what they hold together, the other beginnings, and the meter.
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
+import {costFigures, coverageCaption, coverageSubject} from '../web/core/branch_sentences.js';
 import {
-  costFigures, coverageCaption, coverageSubject, formatPercent, likeliestLabels, otherLabel, spokenLabel, unlistedSentence,
-} from '../web/core/branch_sentences.js';
+  formatPercent, likeliestLabels, otherLabel, spokenLabel, unlistedSentence,
+} from '../web/core/figures_and_labels.js';
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
 import {wordSentence} from '../web/core/word_odds.js';

@@ -2,9 +2,11 @@
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {
-  PARTIAL_TOKEN_SIGN, SHARE_MEANING, continuedLetters, endSentence, formatPercent, pieceFigure, shareLabel, spokenText, stopPhrase,
-  stopSentence, visibleText,
+  SHARE_MEANING, endSentence, pieceFigure, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
+import {
+  PARTIAL_TOKEN_SIGN, continuedLetters, formatPercent, spokenText, visibleText,
+} from '../web/core/figures_and_labels.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 

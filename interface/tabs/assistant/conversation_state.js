@@ -1,6 +1,6 @@
 // A conversation as data. `earlier` holds the messages before the one in progress, and whose turn it is.
 /** @import {ConversationState, Message, Moment} from '../../web/core/types.d.ts' */
-import {formatCount} from '../../web/core/branch_sentences.js';
+import {formatCount} from '../../web/core/figures_and_labels.js';
 
 /** @type {Record<string, string>} */
 export const ROLE_NAMES = {user: 'User', assistant: 'Assistant'};

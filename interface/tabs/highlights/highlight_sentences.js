@@ -1,6 +1,8 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
-import {continuationLabel, formatNumber, formatPercent, quotedText, spokenLabel} from '../../web/core/branch_sentences.js';
+import {
+  continuationLabel, formatNumber, formatPercent, quotedText, spokenLabel,
+} from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
 const MOST_TIMES = 100_000;   // larger ratios are shown as more than this

@@ -11,7 +11,7 @@ import {ServerRequests, withTimeout} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, make} from '../../web/ui/elements.js';
-import {spokenText, visibleText} from '../../web/core/branch_sentences.js';
+import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';

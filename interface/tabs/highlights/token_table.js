@@ -1,7 +1,7 @@
 // The table of all tokens of the analysed text.
 /** @import {HighlightEntry} from '../../web/core/types.d.ts' */
 import {alternativesSentence} from './highlight_sentences.js';
-import {formatNumber, visibleText} from '../../web/core/branch_sentences.js';
+import {formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
 import {make} from '../../web/ui/elements.js';
 
 const MOST = 2000;   // rows

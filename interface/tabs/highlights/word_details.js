@@ -1,7 +1,7 @@
 // The details of a word: what the model expected, its alternatives and whether they fit before the next words; and, where
 // figures are wanted, their odds and those of the person's next words after each.
 /** @import {Alternative, AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
-import {continuationLabel, formatPercent} from '../../web/core/branch_sentences.js';
+import {continuationLabel, formatPercent} from '../../web/core/figures_and_labels.js';
 import {detailsPosition} from './details_position.js';
 import {fitMeaning, fitPhrase, followingSentence, headline, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
 import {make} from '../../web/ui/elements.js';

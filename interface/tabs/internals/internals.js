@@ -8,7 +8,7 @@ import {ServerRequests} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll} from '../../web/ui/elements.js';
-import {formatCount} from '../../web/core/branch_sentences.js';
+import {formatCount} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {lineElements} from './token_boxes.js';
 import {listenToBoxKeys, moveTabStop, scrollWholeInto} from './box_keys.js';

@@ -4,7 +4,7 @@
 import {NEXT_TOKEN_LABEL, tokenInText} from './visible_signs.js';
 import {charactersOfSeveralTokens, tokenLines} from './token_lines.js';
 import {make} from '../../web/ui/elements.js';
-import {quotedText, visibleText} from '../../web/core/branch_sentences.js';
+import {quotedText, visibleText} from '../../web/core/figures_and_labels.js';
 
 /**
  * The lines of a view as elements.

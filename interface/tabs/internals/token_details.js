@@ -1,7 +1,7 @@
 // The details of a token: its odds and those of the likeliest alternatives, as the model gives them and processed.
 /** @import {InternalsView, OddsRow, Processing} from '../../web/core/types.d.ts' */
 import {find, make} from '../../web/ui/elements.js';
-import {formatNumber, formatPercent} from '../../web/core/branch_sentences.js';
+import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
 import {oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary} from './token_figures.js';
 import {tokenInText, tokenLabel} from './visible_signs.js';
 

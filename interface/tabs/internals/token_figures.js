@@ -1,6 +1,6 @@
 // The figures of a token, and the sentences about it.
 /** @import {InternalsToken, InternalsView, Odds, OddsRow, Processing} from '../../web/core/types.d.ts' */
-import {formatNumber, formatPercent} from '../../web/core/branch_sentences.js';
+import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
 import {oddsAfter, oddsOfAny, rawOdds, unpackNode} from '../../web/core/reheated_odds.js';
 import {tokenLabel} from './visible_signs.js';
 

@@ -1,6 +1,6 @@
 // The label of a token, in which every character counts.
 /** @import {SpelledToken} from '../../web/core/types.d.ts' */
-import {visibleText} from '../../web/core/branch_sentences.js';
+import {visibleText} from '../../web/core/figures_and_labels.js';
 
 /**
  * A text with all its white space as signs.

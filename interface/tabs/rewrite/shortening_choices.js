@@ -1,6 +1,6 @@
 // What the Rewrite tab offers for a source that is too long, and a shortened source as data. Pure functions.
 /** @import {News} from '../../web/core/types.d.ts' */
-import {formatNumber} from '../../web/core/branch_sentences.js';
+import {formatNumber} from '../../web/core/figures_and_labels.js';
 
 export const RATIOS = [0.5, 0.25];
 const TOO_LONG = 'source_too_long';   // the reason of such an error

@@ -2,7 +2,7 @@
 // same bytes.
 /** @import {AuthoredPiece, AuthorRun} from '../../web/core/types.d.ts' */
 import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, pieceSentence} from '../../web/core/authored_pieces.js';
-import {formatPercent} from '../../web/core/branch_sentences.js';
+import {formatPercent} from '../../web/core/figures_and_labels.js';
 import {escapeMarkup} from '../../web/core/markup.js';
 import {htmlPage} from './html_page.js';
 

@@ -4,7 +4,7 @@
 import {MOST_INSTRUCTION, settingsOfColumn} from '../../web/core/compared_columns.js';
 import {childrenOf, find, findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
-import {formatPercent, quotedText} from '../../web/core/branch_sentences.js';
+import {formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
 import {mount} from '../../branch_view/branch_view.js';
 
 const SETTLES = 300;   // milliseconds without a key

@@ -1,6 +1,6 @@
 // The pieces of a text by author, as exports and the replay show them.
 /** @import {AuthoredPiece, AuthorRun} from './types.d.ts' */
-import {formatPercent} from './branch_sentences.js';
+import {formatPercent} from './figures_and_labels.js';
 import {joinRuns} from './authorship.js';
 
 const DIGITS = 6;   // of a probability

@@ -4,7 +4,8 @@
  */
 /** @import {AwaitedRow} from './awaited_row.js' */
 import {
-  GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence, summarySentence, tabSentence,
+  GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
+  summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';

@@ -1,6 +1,6 @@
 // The score of guessed next words: how much each surprised the model, in bits.
 /** @import {DrawnRow, GuessOdds, GuessScore} from './types.d.ts' */
-import {formatPercent, quotedText} from './branch_sentences.js';
+import {formatPercent, quotedText} from './figures_and_labels.js';
 import {nextWordEnd, textUpTo} from './choice.js';
 
 /** @type {GuessScore} */

@@ -1,6 +1,6 @@
 // Where the nodes of a tree are drawn. Depth grows to the right, one column for each depth; no two labels overlap.
 /** @import {LaidLink, LaidNode, TreeLayout, TreeNode} from './types.d.ts' */
-import {formatPercent} from './branch_sentences.js';
+import {formatPercent} from './figures_and_labels.js';
 import {labelWidth} from './label_width.js';
 import {nodeLabel} from './tree_sentences.js';
 

@@ -1,6 +1,6 @@
 // The words of a drawn tree: labels, names for screen readers, and sentences.
 /** @import {LaidNode, TreeNode, TreeState} from './types.d.ts' */
-import {formatCount, formatPercent, quotedText, spokenText, visibleText} from './branch_sentences.js';
+import {formatCount, formatPercent, quotedText, spokenText, visibleText} from './figures_and_labels.js';
 
 const LONGEST = 24;   // characters of a label
 const LAST = 12;      // of the label of the text's end

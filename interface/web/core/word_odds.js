@@ -1,6 +1,6 @@
 // The sentence on the word that the branches go towards.
 /** @import {WordOdds} from './types.d.ts' */
-import {formatCount, formatPercent, quotedText} from './branch_sentences.js';
+import {formatCount, formatPercent, quotedText} from './figures_and_labels.js';
 
 const USEFUL_BOUND = 0.5;  // the largest upper bound that is shown: most of a larger one was never looked at
 const SAME = 0.0005;   // a difference of bounds that the figures do not show

@@ -1,7 +1,7 @@
 // The line that says how far a text is read, or why it is not.
 /** @import {WaitingNews} from '../core/types.d.ts' */
 import * as header from './header.js';
-import {formatCount, formatNumber} from '../core/branch_sentences.js';
+import {formatCount, formatNumber} from '../core/figures_and_labels.js';
 import {find} from './elements.js';
 
 /** The progress line of a tab. */

@@ -3,7 +3,7 @@
 /** @import {Span} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
 import {markedStretches, mirrorStart, stripCells} from '../core/text_marks.js';
-import {continuedLetters} from '../core/branch_sentences.js';
+import {continuedLetters} from '../core/figures_and_labels.js';
 import {countWords} from '../core/text_words.js';
 import {find, make} from './elements.js';
 import {onDetail} from './events.js';

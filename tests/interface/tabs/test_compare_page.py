@@ -12,7 +12,9 @@ from tests.support.browser import PATIENCE, Visit, expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PROMPT = "The old lighthouse keeper"
-PERCENT = browsers.importing("async p => (await import('/lookahead/web/core/branch_sentences.js')).formatPercent({p})")
+PERCENT = browsers.importing(
+    "p => import('/lookahead/web/core/figures_and_labels.js').then(one => one.formatPercent({p}))"
+)
 
 
 @pytest.fixture

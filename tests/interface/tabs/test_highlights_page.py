@@ -386,7 +386,7 @@ def test_typing_during_an_analysis_is_kept_and_the_last_text_is_shown(tiny: Visi
 
 
 PERCENT = importing(
-    "all => import('/lookahead/web/core/branch_sentences.js').then(one => all.map(p => one.formatPercent({p})))"
+    "all => import('/lookahead/web/core/figures_and_labels.js').then(one => all.map(p => one.formatPercent({p})))"
 )
 BESIDE = importing("""async ([entry, fits]) => {
   const {paintWordDetails} = await import('/lookahead/tabs/highlights/word_details.js');

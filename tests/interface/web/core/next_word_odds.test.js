@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {coversSettings, shapeRows} from '../../../../interface/web/core/branch_rows.js';
-import {formatError, shareLabel, summarySentence} from '../../../../interface/web/core/branch_sentences.js';
+import {shareLabel, summarySentence} from '../../../../interface/web/core/branch_sentences.js';
+import {formatError} from '../../../../interface/web/core/figures_and_labels.js';
 import {assertNear, likelyView, likeliest, oddsOf, rowAfter} from '../../../support/scripts/views.js';
 
 const near = (found, wanted, what) => assertNear(assert, found, wanted, what);

@@ -1,0 +1,148 @@
+// How numbers, odds and texts are written: figures, signs for characters that cannot be seen, and labels.
+/** @import {DrawnOther, Odds} from './types.d.ts' */
+
+export const PARTIAL_TOKEN_SIGN = '◌';   // a token that holds no whole character, or no text at all
+
+const numberFormat = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+
+/**
+ * A whole number with commas.
+ * @param {number} number
+ */
+export const formatNumber = number => numberFormat.format(number);
+
+/**
+ * A number with its noun: "1 token", "2 tokens".
+ * @param {number} number
+ * @param {string} one
+ * @param {string} [many]
+ */
+export const formatCount = (number, one, many = `${one}s`) => `${formatNumber(number)} ${number === 1 ? one : many}`;
+
+const LEAST = 0.0001;    // per cent: smaller values are shown as less than this
+const SPACE = '\u00a0';  // between a figure and its sign, where no line breaks
+
+/**
+ * Odds as per cent, with ≤, ≥, < or > where they are bounds or at the end of the scale.
+ * @param {Odds} odds
+ * @returns {string}
+ */
+export function formatPercent({p, bound = false, atLeast = false}) {
+  const hundredths = p * 100, figure = (/** @type {number | string} */ value) => `${value}${SPACE}%`;
+  if (bound) return `≤${SPACE}${hundredths < LEAST ? figure(LEAST) : p >= 0.995 ? figure(100) : formatPercent({p})}`;
+  if (atLeast) return `≥${SPACE}${p >= 0.995 ? figure(99) : hundredths < LEAST ? figure(0) : formatPercent({p})}`;
+  if (hundredths >= 99.5 && hundredths < 99.995) return `>${SPACE}${figure(99)}`;
+  if (hundredths < LEAST) return hundredths > 0 ? `<${SPACE}${figure(LEAST)}` : figure(0);
+  return figure(Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1)));
+}
+
+/**
+ * A text with signs for line breaks, tabs, lone spaces and characters without any width.
+ * @param {string} text
+ */
+export function visibleText(text) {
+  const signed = text.replace(/\n/g, '↵').replace(/\r/g, '␍').replace(/\t/g, '⇥');
+  if (/^ +$/.test(signed)) return signed.replace(/ /g, '␣');
+  if (/^[\p{C}\p{Z}\p{M}]+$/u.test(signed) && !/^\p{M}+$/u.test(signed))
+    return [...signed].map(sign => `U+${sign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`).join(' ');
+  return signed;
+}
+
+/**
+ * A text without the white space around it, unless it is nothing else.
+ * @param {string} text
+ */
+const trimmed = text => visibleText(text.trim() || text);
+
+/** @param {string} text */
+export const quotedText = text => `“${trimmed(text)}”`;
+
+/**
+ * The label of a possible continuation in a list. A space before a sign is shown, since the sign alone is another one.
+ * @param {{text: string | null, end: boolean}} continuation
+ */
+export function continuationLabel({text, end}) {
+  if (end) return 'end';
+  if (text === null) return PARTIAL_TOKEN_SIGN;
+  return isSigns(text) && text.trim() ? visibleText(text).replace(/ /g, '␣') : trimmed(text);
+}
+
+/** @type {Record<string, string>} */
+const SIGN_NAMES = {
+  ',': 'comma', '.': 'full stop', ':': 'colon', ';': 'semicolon', '!': 'exclamation mark', '?': 'question mark', '"': 'quotation mark',
+  '“': 'opening quotation mark', '”': 'closing quotation mark', '‘': 'opening single quotation mark', '’': 'apostrophe', "'": 'apostrophe',
+  '-': 'hyphen', '–': 'dash', '—': 'long dash', '…': 'ellipsis', '(': 'opening bracket', ')': 'closing bracket', '*': 'asterisk',
+  ' ': 'space', '\n': 'line break', '\r': 'carriage return', '\t': 'tab',
+};
+
+/**
+ * Whether a text is made of signs alone that have names.
+ * @param {string} text
+ */
+export const isSigns = text => text !== '' && [...text].every(sign => sign in SIGN_NAMES);
+
+/**
+ * A text as a screen reader is to say it: signs alone by their names, since many are not spoken otherwise.
+ * @param {string} text
+ */
+export const spokenText = text => (isSigns(text) ? [...text].map(sign => SIGN_NAMES[sign]).join(', ') : visibleText(text));
+
+/**
+ * The label of one of the words that no row begins with: with a sign where it is not known whether the word goes on.
+ * @param {Pick<DrawnOther, 'text' | 'end' | 'odds'> & {next_word?: object}} other
+ */
+export const otherLabel = other => continuationLabel(other) + (other.next_word && other.odds.bound ? '…' : '');
+
+/**
+ * What the beginnings hold that the list does not name; empty if that is less than a figure shows.
+ * @param {Odds} rest what all that no row begins with holds
+ * @param {Pick<DrawnOther, 'odds'>[]} others the list
+ */
+export function unlistedSentence(rest, others) {
+  const listed = others.reduce((sum, {odds}) => sum + odds.p, 0), p = rest.p - listed;
+  return p * 100 < LEAST ? '' : `and all others together ${formatPercent({p, atLeast: rest.atLeast || others.some(({odds}) => odds.bound)})}`;
+}
+
+/**
+ * The same for a possible continuation in a list.
+ * @param {{text: string | null, end: boolean}} continuation
+ */
+export const spokenLabel = ({text, end}) =>
+  (end ? 'the end of the text' : text === null ? 'a part of a character' : spokenText(isSigns(text) ? text : text.trim() || text));
+
+const WORD_END = /[\p{L}\p{M}\p{N}]+$/u, WORD_START = /^[\p{L}\p{M}\p{N}]/u;
+// Scripts that put no spaces between words: nothing there tells where a word begins.
+const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const MOST_LETTERS = 12;   // typed letters that a row shows
+
+/**
+ * The letters in the text of the word that a row continues, at most the last twelve; empty if it begins a word of its own,
+ * and in scripts without spaces.
+ * @param {string} typed the end of the text before the row
+ * @param {string | undefined} first the row's first piece
+ */
+export function continuedLetters(typed, first = '') {
+  const letters = WORD_START.test(first) ? typed.match(WORD_END)?.[0] ?? '' : '';
+  if (WITHOUT_SPACES.test(letters + first)) return '';
+  const all = [...letters];
+  return all.length > MOST_LETTERS ? `…${all.slice(-MOST_LETTERS).join('')}` : letters;
+}
+
+const MOST_LABELS = 4;
+
+/**
+ * The likeliest beginnings that no row has, as one line.
+ * @param {Pick<DrawnOther, 'text' | 'odds'>[]} others
+ */
+export function likeliestLabels(others) {
+  const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);
+  const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(other => trimmed(other.text ?? ''));
+  return likely.join(', ') + (others.length > likely.length ? ' …' : '');
+}
+const LEAST_ERROR = 0.1;   // per cent
+
+/**
+ * How much a share may be wrong, in per cent of all that could come: "±0.1 %", or more.
+ * @param {number} error
+ */
+export const formatError = error => `±${Math.max(LEAST_ERROR, Math.ceil(error * 1000 - 0.05) / 10)}${SPACE}%`;

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import * as words from '../../../../interface/web/core/figures_and_labels.js';
+
+const {visibleText} = words;
+
+// Without what keeps figures on one line.
+const said = text => text.replaceAll('\u00a0', ' ');
+const percent = figure => said(words.formatPercent(figure));
+
+test('figures contain no breaking spaces', () => {
+  for (const p of [0, 1e-9, 0.001, 0.37, 0.999, 1])
+    for (const figure of [{p}, {p, bound: true}, {p, atLeast: true}]) assert.ok(!words.formatPercent(figure).includes(' '), p);
+});
+
+test('a percentage has two digits, below a tenth one, and none behind the point from ten on', () => {
+  const shown = {
+    1: '100 %', 0.5: '50 %', 0.3719: '37 %', 0.1: '10 %', 0.0996: '10 %', 0.0994: '9.9 %', 0.125: '13 %', 0.051: '5.1 %', 0.05: '5 %', 0.0123: '1.2 %',
+    0.001: '0.1 %', 0.00099: '0.1 %', 0.00094: '0.09 %', 0.00012: '0.01 %', 0.0000016: '0.0002 %', 0.00000101: '0.0001 %', 0.00000099: '< 0.0001 %', 1e-300: '< 0.0001 %', 0: '0 %',
+  };
+  for (const [p, text] of Object.entries(shown)) assert.equal(percent({p: Number(p)}), text, p);
+});
+
+test('odds just below 1 are not shown as 100 %', () => {
+  assert.equal(percent({p: 0.9949}), '99 %');
+  assert.equal(percent({p: 0.995}), '> 99 %');
+  assert.equal(percent({p: 0.99994}), '> 99 %');
+  assert.equal(percent({p: 0.99995}), '100 %');
+});
+
+test('an upper bound is shown with ≤', () => {
+  assert.equal(percent({p: 0.25, bound: true}), '≤ 25 %');
+  assert.equal(percent({p: 0.994, bound: true}), '≤ 99 %');
+  assert.equal(percent({p: 0.995, bound: true}), '≤ 100 %');
+  assert.equal(percent({p: 0.0000016, bound: true}), '≤ 0.0002 %');
+  assert.equal(percent({p: 0.0000009, bound: true}), '≤ 0.0001 %');
+});
+
+test('a lower bound is shown with ≥', () => {
+  assert.equal(percent({p: 0.25, atLeast: true}), '≥ 25 %');
+  assert.equal(percent({p: 0.994, atLeast: true}), '≥ 99 %');
+  assert.equal(percent({p: 0.995, atLeast: true}), '≥ 99 %');
+  assert.equal(percent({p: 0.00000101, atLeast: true}), '≥ 0.0001 %');
+  assert.equal(percent({p: 0.0000009, atLeast: true}), '≥ 0 %');
+});
+
+test('numbers are written with commas, counts with the right plural', () => {
+  assert.deepEqual([words.formatNumber(1234567), words.formatNumber(12.6), words.formatNumber(0)], ['1,234,567', '13', '0']);
+  assert.deepEqual([words.formatCount(1, 'token'), words.formatCount(2, 'token'), words.formatCount(0, 'pass', 'passes')], ['1 token', '2 tokens', '0 passes']);
+});
+
+test('line breaks and tabs have signs', () => assert.equal(visibleText('a\nb\r\tc\n'), 'a↵b␍⇥c↵'));
+
+test('spaces have signs only where there is nothing else', () => {
+  assert.deepEqual([' ', '   ', ' a ', ''].map(visibleText), ['␣', '␣␣␣', ' a ', '']);
+});
+
+test('characters that cannot be seen are named where there is nothing else', () => {
+  assert.equal(visibleText('\u200b'), 'U+200B');
+  assert.equal(visibleText('\0 '), 'U+0000 U+0020');
+  assert.equal(visibleText('\u{e0041}'), 'U+E0041');
+  assert.equal(visibleText('\u200b\u0301'), 'U+200B U+0301');
+  assert.equal(visibleText('\u0301\u200b'), 'U+0301 U+200B');
+  assert.equal(visibleText('a\u200b'), 'a\u200b');
+  assert.equal(visibleText('\u200ba'), '\u200ba');
+});
+
+test('marks alone are shown as they are', () => assert.equal(visibleText('\u0301\u0302'), '\u0301\u0302'));
+
+test('a text is quoted without the white space around it, unless it is nothing else', () => {
+  assert.deepEqual([' sea ', '  ', '\n', 'a b'].map(words.quotedText), ['“sea”', '“␣␣”', '“↵”', '“a b”']);
+});
+
+test('a possible continuation has a label', () => {
+  const shown = [{text: ' sea'}, {text: '  '}, {text: null}, {text: null, end: true}, {text: 'x', end: true}].map(words.continuationLabel);
+  assert.deepEqual(shown, ['sea', '␣␣', '◌', 'end', 'end']);
+  assert.equal(words.PARTIAL_TOKEN_SIGN, '◌');
+});
+
+test('signs are told apart by what is shown and by what is said', () => {
+  const all = [' ', '\n', '"', ' "', ',', ' ,', '“', '”', "'", '—'].map(text => ({text, end: false})).concat({text: null, end: true}, {text: null, end: false});
+  assert.deepEqual(all.map(words.continuationLabel), ['␣', '↵', '"', '␣"', ',', '␣,', '“', '”', "'", '—', 'end', '◌']);
+  assert.deepEqual(all.map(words.spokenLabel), [
+    'space', 'line break', 'quotation mark', 'space, quotation mark', 'comma', 'space, comma', 'opening quotation mark',
+    'closing quotation mark', 'apostrophe', 'long dash', 'the end of the text', 'a part of a character',
+  ]);
+  for (const say of [words.continuationLabel, words.spokenLabel]) assert.equal(new Set(all.map(say)).size, all.length);
+});
+
+test('words are said as they are shown, without the white space around them', () => {
+  assert.deepEqual([' sea', 'sea ', "'s", ' a,', 'x'].map(text => words.spokenLabel({text, end: false})), ['sea', 'sea', "'s", 'a,', 'x']);
+  assert.deepEqual([' sea', '.\n', '', '🙂'].map(words.spokenText), [' sea', 'full stop, line break', '', '🙂']);
+});
+
+test('a row that continues a word has the letters typed of it', () => {
+  const letters = words.continuedLetters;
+  assert.deepEqual([letters(' the', 'm'), letters('the', 'm'), letters(' a-b2', '3'), letters('né', 'e')], ['the', 'the', 'b2', 'né']);
+  assert.deepEqual([letters(' the', ' man'), letters(' the', ','), letters(' the', '\n'), letters(' the', undefined)], ['', '', '', '']);
+  assert.deepEqual([letters('', 'm'), letters(' ', 'm'), letters(',', 'm'), letters('the ', 'm')], ['', '', '', '']);
+  assert.deepEqual([letters('abcdefghijkl', 'm'), letters('abcdefghijklm', 'n')], ['abcdefghijkl', '…bcdefghijklm']);
+});
+
+test('in scripts without spaces no row continues a word', () => {
+  for (const [typed, first] of [['中文', '字'], ['これは', 'ペン'], ['สวัส', 'ดี'], ['abc', '字'], ['中', 'abc']])
+    assert.equal(words.continuedLetters(typed, first), '', typed + first);
+  assert.equal(words.continuedLetters('при', 'вет'), 'при');
+});
+
+const other = (text, p = 0.1) => ({text, odds: {p}});
+
+test('the likeliest others are one line', () => {
+  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a, b, c, d …');
+  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a, b, c, d');
+  assert.equal(words.likeliestLabels([]), '');
+  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a, b …');
+});
+
+test('others that top-p excludes are named only if there are no others', () => {
+  assert.equal(words.likeliestLabels([other(' a', 0), other(' b')]), 'b …');
+  assert.equal(words.likeliestLabels([other(' a', 0), other(' b', 0)]), 'a, b');
+});
+
+test('the list of other words shows parts of words as parts, and what it leaves out', () => {
+  const label = bound => words.otherLabel({text: ' sl', end: false, next_word: {}, odds: {p: 0.01, bound}});
+  assert.deepEqual([label(true), label(false)], ['sl…', 'sl']);
+  assert.equal(words.otherLabel({text: ' sl', end: false, odds: {p: 0.01, bound: true}}), 'sl', 'a token has no word');
+  const rest = (p, ...listed) => said(words.unlistedSentence({p}, listed.map(one => ({odds: one}))));
+  assert.equal(rest(0.5, {p: 0.2}, {p: 0.1}), 'and all others together 20 %');
+  assert.equal(rest(0.5, {p: 0.2, bound: true}), 'and all others together ≥ 30 %');
+  assert.equal(rest(0.3, {p: 0.2}, {p: 0.1}), '');
+});
