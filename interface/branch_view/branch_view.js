@@ -55,6 +55,11 @@ export class BranchView {
   #pointedText;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #refusalTimer;
+  /**
+   * Where the focus was when a paint removed all buttons; the next paint restores it.
+   * @type {ReturnType<typeof focusPosition>}
+   */
+  #lostFocus = null;
 
   /**
    * @param {HTMLElement} root
@@ -131,13 +136,14 @@ export class BranchView {
   }
 
   #paintRows() {
-    const {root, state} = this, position = focusPosition(root);
+    const {root, state} = this, position = focusPosition(root) ?? (document.activeElement === document.body ? this.#lostFocus : null);
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
     paintCover(this.cover, state.drawn, Boolean(state.shown?.stored));
     paintRest(this.rest, state.drawn, state.othersOpen);
     this.scrolling.mark();
     this.#markReadOnly();
     if (position && !focusPosition(root)) focusAt(root, position);
+    this.#lostFocus = focusPosition(root) ? null : position;
     keepTabStop(root);
   }
 

@@ -80,7 +80,7 @@ class AssistantTab {
     keepAcrossReloads('assistant', {
       holds, inProgress: () => draft.text || (holds() && this.earlier !== EXAMPLE), take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
     });
-    offerExample(this.sheet, {holds, fill: () => this.#turn(null, 'example', EXAMPLE), changes: [draft]});
+    offerExample(this.sheet, {holds, fill: () => this.#turn(null, 'example', EXAMPLE), field: draft.box, changes: [draft]});
     this.#paint();
     this.controller.start();
   }
@@ -139,6 +139,7 @@ class AssistantTab {
     this.sheet.dataset.role = role;
     this.roleName.textContent = ROLE_NAMES[role];
     this.roleVerb.textContent = messages.length ? 'the next message' : 'the first message';
+    this.draft.box.placeholder = `Write as the ${role}, or click a branch.`;
     this.sendButton.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);
   }
 }

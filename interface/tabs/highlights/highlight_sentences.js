@@ -25,7 +25,8 @@ const ordinal = number => `${formatNumber(number)}${ENDINGS[ordinals.select(numb
  */
 export function headline({ids, place, rank, token, alternatives: [expected]}, word = token) {
   if (rank === null || !expected) return 'No text comes before this word, so the model expected nothing here.';
-  const own = token.trim() === word.trim() ? 'your word' : `your ${nameOf({text: token, end: false})}`;
+  const isWhole = token.trim() === word.trim(), name = isWhole && !token.trim() ? '' : ` ${nameOf({text: token, end: false})}`;
+  const own = `your${isWhole ? ' word' : ''}${name}`;
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
   if (rank === 1) return `The model expected ${nameOf(expected)}; ${own} was its first choice${part}.`;
   return `The model expected ${nameOf(expected)}; ${own} was its ${ordinal(rank)} choice${part}.`;

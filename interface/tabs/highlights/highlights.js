@@ -121,7 +121,7 @@ class HighlightsTab {
       take: () => ({text: this.text.value, prompt: this.prompt.value}),
       give: ({text = '', prompt = ''}) => { [this.text.value, this.prompt.value] = [text, prompt]; },
     });
-    offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), changes: [this.text]});
+    offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), field: this.text, changes: [this.text]});
     this.#listen();
     this.#analyse();
   }
@@ -231,7 +231,13 @@ class HighlightsTab {
     this.output.value = String(most ? count : 0);
     this.next.disabled = !most || !count;
     this.countCaption.textContent = thresholdSentence(this.found?.words ?? [], count);
-    for (const word of findAll(this.shown, '.word')) word.toggleAttribute('data-marked', this.#wordOf(word).rank < count);
+    for (const word of findAll(this.shown, '.word')) {
+      const {rank, text} = this.#wordOf(word), marked = rank < count;
+      word.toggleAttribute('data-marked', marked);
+      // For screen readers a mark is a part of the name; other words are named by what they show, if that can be read.
+      const name = marked ? `${spokenText(text)}, marked` : VISIBLE.test(text) ? null : spokenText(text);
+      if (word.ariaLabel !== name) word.ariaLabel = name;
+    }
   }
 
   /** @param {HTMLElement} element */
@@ -405,7 +411,6 @@ function wordNodes(words) {
     const word = make('span', {text: blank ? text : inner, className: blank ? 'word blank' : 'word', tabIndex: index ? -1 : 0});
     Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3), chance: chanceFigure(own)});
     if (blank) word.dataset.sign = visibleText(text);
-    if (!VISIBLE.test(text)) word.ariaLabel = spokenText(text);
     word.setAttribute('role', 'button');
     word.style.setProperty('--fork', `${Math.round(STRONGEST * bands[index])}%`);
     return blank ? [word] : [before, word, after].filter(Boolean);

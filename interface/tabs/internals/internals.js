@@ -76,7 +76,7 @@ class InternalsTab {
       take: () => ({talks: this.#isConversation, text: this.text.value, messages: this.conversation.messages}),
       give: stored => this.#load(stored),
     });
-    offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), changes: [this.text]});
+    offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), field: this.text, changes: [this.text]});
     this.#listen();
     this.#analyse();
   }

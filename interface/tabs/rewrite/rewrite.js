@@ -64,7 +64,7 @@ class RewriteTab {
         draft.load(stored.draft);
       },
     });
-    offerExample(prompt.element, {holds: () => prompt.holds || draft.text, fill: () => fillField(prompt.box, EXAMPLE), changes: [prompt, prompt.box, draft]});
+    offerExample(prompt.element, {holds: () => prompt.holds || draft.text, fill: () => fillField(prompt.box, EXAMPLE), field: prompt.box, changes: [prompt, prompt.box, draft]});
     controller.start();
   }
 }

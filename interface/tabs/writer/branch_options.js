@@ -15,7 +15,7 @@ const WORD_RESTS = 400;  // milliseconds after the last key in its field
 /** @type {Record<string, string>} */
 const MODES = {
   likely: 'Most likely: the likeliest next tokens, each continued by its likeliest way on.',
-  every_level: 'Every level: the branches split at each token of the first levels.',
+  every_level: 'Every level: each branch splits at each of the first tokens, into as many as Branches says, so that there are more rows.',
   forks: 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.',
   best_first: 'Best first: the likeliest whole branches that a limited search finds.',
   sampled: 'Sampled: branches drawn at random with the model’s odds, as a chat draws its answers.',
@@ -29,6 +29,7 @@ const MODES = {
 export class BranchOptions extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #areColumns = false;   // whether texts are compared in columns
 
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -82,6 +83,15 @@ export class BranchOptions extends EventTarget {
     else this.#changed();
   }
 
+  /**
+   * Say what figures are of in this view.
+   * @param {string} view the name of a view
+   */
+  showView(view) {
+    this.#areColumns = view === 'compare';
+    this.#paint();
+  }
+
   /** @param {string} id */
   #input(id) { return find(this.element, `#${id}`, HTMLInputElement); }
 
@@ -102,13 +112,15 @@ export class BranchOptions extends EventTarget {
   }
 
   #paint() {
-    const {mode, until, towards, avoid} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
+    const {mode, until, temperature = 1, top_p: topP = 1, towards, avoid} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
     for (const id of Object.values(NUMBERS)) find(this.element, `output[for="${id}"]`, HTMLOutputElement).value = this.#input(id).value;
     if (!byTokens) find(this.element, 'output[for="depth"]', HTMLOutputElement).value = `≤ ${MOST_DEPTH}`;
     // It keeps its room, so that nothing moves when the mode changes.
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
     const odds = this.#select('odds');
-    odds.disabled = mode !== 'likely' || Boolean(towards || avoid);
+    odds.disabled = mode !== 'likely' || this.#areColumns || Boolean(towards || avoid);
+    // The chosen value is kept, and what the figures are of is said in its place.
+    find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || temperature !== 1 || topP < 1 ? 'tokens here' : 'words';
     odds.closest('label')?.classList.toggle('idle', odds.disabled);
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);

@@ -19,8 +19,10 @@ const REFUSED = /[…\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
  * @param {string} ending
  */
 export function fileName(name, ending) {
-  const clean = [...name.replace(REFUSED, ' ').replace(/\s+/g, ' ').trim().replace(/^\.+/, '')].slice(0, MOST_NAME).join('').trim();
-  return `${clean || FORMAT}.${ending}`;
+  const clean = name.replace(REFUSED, ' ').replace(/\s+/g, ' ').trim().replace(/^\.+/, ''), signs = [...clean];
+  const short = signs.slice(0, MOST_NAME).join('');
+  const whole = signs.length > MOST_NAME && signs[MOST_NAME] !== ' ' ? short.replace(/(?<=\S) \S*$/, '') : short;
+  return `${whole.trim() || FORMAT}.${ending}`;
 }
 
 /**

@@ -100,6 +100,7 @@ class WriterTab {
     onDetail(draft, 'change', ({kind}) => { if (kind === 'load') options.set({banned: [], towards: '', avoid: ''}); });
     options.addEventListener('change', () => controller.settingsChanged());
     this.views.addEventListener('change', () => {
+      options.showView(this.views.view);
       this.tree.show(this.views.view === 'tree');
       this.#viewChanged();
     });

@@ -48,6 +48,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  *   | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
+const PAUSED = 'Branching is paused. Alt+P continues it.';
 const STATES_OF_NOTES = ['error', 'paused', 'empty'];   // whose notes are shown also before a guess
 
 /** @type {DrawnView<DrawnRow>} */
@@ -143,7 +144,8 @@ function waitFor(state, branch) {
 
 /** @type {(state: BranchViewState, status: {state: string, note?: string | null}) => BranchViewState} */
 function enter(state, {state: name, note}) {
-  const next = {...state, status: {...state.status, state: name, note}};
+  const pauses = name === 'paused' && !note && state.status.state !== 'paused';
+  const next = {...state, status: {...state.status, state: name, note}, announcement: pauses ? PAUSED : state.announcement};
   return name === 'empty' ? redraw(withoutRows(next)) : next;
 }
 

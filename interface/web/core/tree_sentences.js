@@ -10,7 +10,7 @@ const LAST = 12;      // of the label of the text's end
  * @param {TreeNode} node
  */
 export function nodeLabel({text, state, here}) {
-  if (state === 'rest') return 'everything else';
+  if (state === 'rest') return 'other beginnings';
   if (state === 'end') return 'end';
   if (!text) return 'start';
   const line = text.replace(/(?<=\S)\s+(?=\S)/g, ' '), most = here ? LAST : LONGEST;
@@ -29,7 +29,7 @@ const lastWords = (line, most) => `…${[...line].slice(1 - most).join('').repla
 
 /** @type {Record<TreeState, string>} */
 const STATES = {
-  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the end of the text', rest: 'everything else',
+  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the end of the text', rest: 'other beginnings',
 };
 
 /**

@@ -7,13 +7,15 @@ import {find} from './elements.js';
  * @param {object} tab
  * @param {() => unknown} tab.holds whether there is something in the tab
  * @param {() => void} tab.fill puts the example into the tab
+ * @param {HTMLElement} tab.field gets the focus, which the button loses
  * @param {EventTarget[]} tab.changes whose `input` and `change` events tell that this may be different
  */
-export function offerExample(element, {holds, fill, changes}) {
+export function offerExample(element, {holds, fill, field, changes}) {
   const button = find(element, '.try-example'), holder = button.closest('.try') ?? button;
   const paint = () => holder.toggleAttribute('hidden', Boolean(holds()));
   button.addEventListener('click', () => {
     if (!holds()) fill();
+    field.focus();
     paint();
   });
   for (const target of changes) for (const name of ['input', 'change']) target.addEventListener(name, paint);

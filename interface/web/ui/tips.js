@@ -37,8 +37,8 @@ export class Tips {
       this.#touched = false;
       if (key === 'Escape') this.#show(null);
     }, {capture: true});
-    // Not over the rows that answer an input; a select has another sentence for each of its options.
-    document.addEventListener('input', ({target}) => this.#show(target instanceof HTMLSelectElement ? tipped(target) : null));
+    // Not over the rows that answer an input.
+    document.addEventListener('input', () => this.#show(null));
     // Nor beside a control that has moved.
     addEventListener('resize', () => this.#show(null));
     addEventListener('scroll', ({target}) => { if (target instanceof Node && target.contains(this.#owner)) this.#show(null); }, {capture: true, passive: true});

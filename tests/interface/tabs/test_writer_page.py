@@ -946,6 +946,8 @@ def test_a_ban_belongs_to_its_document(tiny: Visit) -> None:
     tiny.token(0, 0).focus()
     press(tiny, "Delete")
     tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
+    tiny.wait_until_settled()
+    assert tiny.page.evaluate("document.activeElement.matches('#branches [data-token]')"), "the focus stays in the rows"
     tiny.page.wait_for_selector(".kept[data-state=saved]")
     tiny.page.locator("#documents").click()
     tiny.page.locator("#new-document").click()

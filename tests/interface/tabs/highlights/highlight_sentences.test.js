@@ -68,15 +68,15 @@ test('the next words are named once, with their odds after the word that was wri
 const expected = (text, more = {}) => ({...entry, alternatives: [{text, probability: 0.2, end: false, ...more}]});
 
 test('the headline says what the model expected, and which of its choices the word was', () => {
-  assert.equal(sentences.headline({...expected(' sea'), rank: 4617}), 'The model expected “sea”; your word was its 4,617th choice.');
-  assert.equal(sentences.headline({...expected(' keeper'), rank: 1}), 'The model expected “keeper”; your word was its first choice.');
+  assert.equal(sentences.headline({...expected(' sea'), rank: 4617}), 'The model expected “sea”; your word “keeper” was its 4,617th choice.');
+  assert.equal(sentences.headline({...expected(' keeper'), rank: 1}), 'The model expected “keeper”; your word “keeper” was its first choice.');
   const ordinals = [2, 3, 4, 11, 12, 13, 21, 22, 23, 101, 111, 1012].map(rank => sentences.headline({...expected('a'), rank}).match(/its (\S+) choice/)[1]);
   assert.deepEqual(ordinals, ['2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '22nd', '23rd', '101st', '111th', '1,012th']);
 });
 
 test('the headline names a part of a word, and a part of a character', () => {
   assert.equal(sentences.headline(expected('s'), 'lightkeeper'), 'The model expected “s”; your “keeper” was its 3rd choice.');
-  assert.equal(sentences.headline({...expected('s'), token: '🙂', ids: [1, 2], place: 1}), 'The model expected “s”; your word was its 3rd choice at part 2 of 2.');
+  assert.equal(sentences.headline({...expected('s'), token: '🙂', ids: [1, 2], place: 1}), 'The model expected “s”; your word “🙂” was its 3rd choice at part 2 of 2.');
 });
 
 test('the headline names endings, signs that cannot be seen, and parts of characters', () => {

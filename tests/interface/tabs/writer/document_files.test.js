@@ -103,6 +103,8 @@ test('a file is named after its document, without what file systems refuse', () 
   assert.equal(fileName('a/b\\c:d*e?f"g<h>i|j', 'txt'), 'a b c d e f g h i j.txt');
   assert.equal(fileName('a\u202etxt.exe\u0000\n\u2028b', 'txt'), 'a txt.exe b.txt');
   assert.equal(fileName('The old… authorship', 'md'), 'The old authorship.md');
+  assert.equal(fileName(`${'word '.repeat(11)}lighthouse keeper`, 'md'), `${'word '.repeat(11).trim()}.md`, 'a long name ends with a whole word');
+  assert.equal(fileName('x'.repeat(80), 'md'), `${'x'.repeat(60)}.md`);
   assert.equal(fileName('The old…', 'md'), 'The old.md');
   assert.equal(fileName('..hidden', 'txt'), 'hidden.txt');
   assert.equal(fileName(' ..a  b', 'txt'), 'a b.txt');

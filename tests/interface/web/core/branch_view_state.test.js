@@ -79,6 +79,12 @@ test('a pause keeps the rows and what was read', () => {
   assert.equal(run([{type: 'status', state: 'paused'}], settled()).drawn.rows.length, 5);
 });
 
+test('a pause that a person asks for is announced once', () => {
+  const paused = run([{type: 'status', state: 'paused'}], settled());
+  assert.equal(paused.announcement, 'Branching is paused. Alt+P continues it.');
+  assert.equal(run([{type: 'status', state: 'paused', note: 'Why.'}], settled()).announcement, settled().announcement);
+});
+
 test('settings draw the same view anew', () => {
   const state = run([{type: 'settings', settings: {...SETTINGS, k: 2, depth: 1}}], settled());
   assert.deepEqual([state.drawn.rows.length, state.drawn.rows[0].ids.length], [2, 1]);
