@@ -235,7 +235,7 @@ class HighlightsTab {
       const {rank, text} = this.#wordOf(word), marked = rank < count;
       word.toggleAttribute('data-marked', marked);
       // For screen readers a mark is a part of the name; other words are named by what they show, if that can be read.
-      const name = marked ? `${spokenText(text)}, marked` : VISIBLE.test(text) ? null : spokenText(text);
+      const name = marked ? `${spokenText(text).trim()}, marked` : VISIBLE.test(text) ? null : spokenText(text);
       if (word.ariaLabel !== name) word.ariaLabel = name;
     }
   }

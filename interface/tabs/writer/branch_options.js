@@ -14,13 +14,13 @@ const MOST_WORD = 40;    // characters of a word to go towards, or to avoid
 const WORD_RESTS = 400;  // milliseconds after the last key in its field
 /** @type {Record<string, string>} */
 const MODES = {
-  likely: 'Most likely: the likeliest next tokens, each continued by its likeliest way on.',
-  every_level: 'Every level: each branch splits at each of the first tokens, into as many as Branches says, so that there are more rows.',
+  likely: 'Most likely: the likeliest next tokens, each continued.',
+  every_level: 'Every level: rows split at each of the first tokens.',
   forks: 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.',
-  best_first: 'Best first: the likeliest whole branches that a limited search finds.',
-  sampled: 'Sampled: branches drawn at random with the model’s odds, as a chat draws its answers.',
-  diverse: 'Diverse: likely branches that share few words and little meaning.',
-  surprising: 'Surprising: the likeliest branch, and others that are likely enough (1 % at least) but unlike it.',
+  best_first: 'Best first: the likeliest whole rows that a search finds.',
+  sampled: 'Sampled: rows drawn at random with the model’s odds.',
+  diverse: 'Diverse: likely rows with few words in common.',
+  surprising: 'Surprising: the likeliest row, and unlike ones (1 % at least).',
 };
 
 /** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */

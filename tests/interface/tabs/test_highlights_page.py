@@ -248,7 +248,7 @@ def test_show_figures_shows_the_chance_of_each_highlighted_word_at_once(tiny: Vi
     unmarked = tiny.page.locator("#highlights .word:not([data-marked])")
     assert unmarked.first.evaluate(figure) == "none"
     assert tiny.page.locator("#highlights").text_content() == text
-    expect(word).to_have_accessible_name(word.inner_text().strip())
+    expect(word).to_have_accessible_name(f"{word.inner_text().strip()}, marked")
     tiny.page.locator("#highlights-with-figures").uncheck()
     assert word.evaluate(figure) == "none"
 
