@@ -30,6 +30,7 @@ export class DocumentLibrary extends EventTarget {
   #timer;
   /** @type {Promise<void>} */
   #saving = Promise.resolve();
+  #unfinished = 0;   // saves that have begun and not ended
   /** @type {Promise<void>} */
   #claim = Promise.resolve();
 
@@ -120,7 +121,8 @@ export class DocumentLibrary extends EventTarget {
     if (!this.#changed || !this.current) return this.#saving;
     const fields = this.snapshot(), current = this.current, claim = this.#claim;
     this.#changed = false;
-    this.#saving = this.#saving.then(() => claim).then(() => this.#save(fields, current));
+    this.#unfinished += 1;
+    this.#saving = this.#saving.then(() => claim).then(() => this.#save(fields, current)).finally(() => { this.#unfinished -= 1; });
     return this.#saving;
   }
 
@@ -263,7 +265,7 @@ export class DocumentLibrary extends EventTarget {
 
   /** The page is left: a database may not finish, so the record is also stored where writing is immediate. */
   #leave() {
-    if (!this.#changed || !this.current) return;
+    if (!this.current || !(this.#changed || this.#unfinished)) return;
     const record = this.#recordOf(this.current);
     orNull(() => sessionStorage.setItem(LEFT, JSON.stringify(record)));
     this.store.writeNow(record, cardOf(record));

@@ -179,6 +179,30 @@ def test_after_a_reload_text_history_settings_and_branches_are_restored(visit: V
     assert said(visit) == rows_of(talker(), TEXT, k=3)
 
 
+NEVER_STORED = """() => {
+  const {put} = IDBObjectStore.prototype;
+  IDBObjectStore.prototype.put = function (...values) {
+    const request = put.apply(this, values);
+    const keepOpen = () => { try { this.get('nothing').onsuccess = keepOpen; } catch { /* committed */ } };
+    keepOpen();
+    return request;
+  };
+}"""
+"""Keeps every transaction open that stores something: a reload aborts it."""
+
+
+def test_a_reload_while_the_text_is_being_stored_loses_nothing(visit: Visit) -> None:
+    write(visit)
+    visit.page.wait_for_selector(".kept[data-state=saved]")
+    visit.page.evaluate(NEVER_STORED)
+    visit.type(" waited")
+    visit.page.wait_for_selector(".kept[data-state=saving]")
+    visit.page.wait_for_timeout(1500)
+    visit.page.reload()
+    until_there(visit)
+    assert visit.text == f"{TEXT} waited"
+
+
 def test_a_reload_inside_a_word_loses_no_key(visit: Visit) -> None:
     visit.type("The old kee", delay=5)
     visit.page.reload()
