@@ -13,7 +13,7 @@ export const MOST_DEPTH = 40;   // tokens of a row that ends at a word, clause, 
 const MOST_WORD = 40;    // characters of a word to go towards, or to avoid
 const WORD_RESTS = 400;  // milliseconds after the last key in its field
 /** @type {Record<string, string>} */
-const MODES = {
+export const MODES = {
   likely: 'Most likely: the likeliest next tokens, each continued.',
   every_level: 'Every level: rows split at each of the first tokens.',
   forks: 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.',
@@ -43,7 +43,6 @@ export class BranchOptions extends EventTarget {
     find(element, '#again').addEventListener('click', () => this.set({seed: randomSeed()}));
     this.bans = new BanChips(find(element, '.never'));
     this.bans.addEventListener('change', () => this.#changed());
-    find(element, '.shows').dataset.tip = Object.values(MODES).join('\n');
     for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
     this.#paint();
   }
@@ -117,6 +116,7 @@ export class BranchOptions extends EventTarget {
     if (!byTokens) find(this.element, 'output[for="depth"]', HTMLOutputElement).value = `≤ ${MOST_DEPTH}`;
     // It keeps its room, so that nothing moves when the mode changes.
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
+    setTip(find(this.element, '.shows'), `${MODES[mode]} The help (?) explains all choices.`);
     const odds = this.#select('odds');
     odds.disabled = mode !== 'likely' || this.#areColumns || Boolean(towards || avoid);
     // The chosen value is kept, and what the figures are of is said in its place.

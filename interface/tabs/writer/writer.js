@@ -3,14 +3,14 @@
 /** @import {StoredExample} from './first_visit.js' */
 import * as header from '../../web/ui/header.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
-import {BranchOptions, MOST_DEPTH} from './branch_options.js';
+import {BranchOptions, MODES, MOST_DEPTH} from './branch_options.js';
 import {ColumnsPanel} from './columns_panel.js';
 import {FirstVisitExample} from './first_visit.js';
 import {GuessFirst} from './guess_first.js';
 import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
 import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
-import {find} from '../../web/ui/elements.js';
+import {find, make} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
@@ -31,6 +31,7 @@ class WriterTab {
   constructor({sheet, controls, branches, tree, compare}, server, {example, address}) {
     this.branches = branches;
     this.options = new BranchOptions(controls);
+    find(sheet, '#help-dialog .modes').append(...Object.values(MODES).map(text => make('li', {text})));
     this.columns = new ColumnsPanel(compare, branches);
     this.views = new ViewChoice(find(controls, '.views'), branches);
     this.tree = new TreeView(tree, branches);

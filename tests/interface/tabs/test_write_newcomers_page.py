@@ -228,3 +228,6 @@ def test_the_choice_of_forks_says_where_rows_part(visit: Visit) -> None:
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
     assert "their first tokens may be the same" in visit.page.locator(".shows").get_attribute("data-tip")
+    choices = visit.page.locator("#help-dialog .modes li").all_text_contents()
+    names = visit.control("mode").locator("option").all_text_contents()
+    assert [choice.split(":")[0].lower() for choice in choices] == names, "the help explains all choices beforehand"
