@@ -96,8 +96,14 @@ class ForkingGpu:
                 while worker.receive()[0] == "result":
                     pass
 
+    def kill(self) -> None:
+        """Kill all workers; the next call forks a new one."""
+        for worker in self._workers:
+            worker.process.kill()
+            worker.process.join()
+
     def close(self) -> None:
-        """Kill all workers."""
+        """Kill all workers, and close the connections to them."""
         while self._workers:
             self._workers.pop().kill()
 

@@ -95,7 +95,7 @@ def test_the_undo_keys_do_nothing_behind_a_dialog(visit: Visit) -> None:
 
 def test_a_node_that_was_pressed_for_an_older_text_refuses_visibly(visit: Visit) -> None:
     visit.page.locator("input[name=view][value=tree]").check(force=True)
-    node = visit.page.locator("#tree .node[data-state=ahead] text").first
+    node = visit.page.locator("#tree .node[data-state=ahead] .hit").first
     expect(node).to_be_visible()
     node.hover()
     visit.page.mouse.down()
@@ -111,7 +111,7 @@ def test_a_pressed_node_is_accepted_even_if_a_paint_removes_its_element(visit: V
     node = visit.page.locator("#tree .node[data-state=ahead]").first
     expect(node).to_be_visible()
     added = str(node.get_attribute("data-text"))
-    node.locator("text").hover()
+    node.locator(".hit").hover()
     visit.page.mouse.down()
     visit.page.evaluate("document.querySelectorAll('#tree .node[data-state=ahead]').forEach(one => one.remove())")
     visit.page.mouse.up()
