@@ -462,16 +462,16 @@ def test_the_new_text_can_be_copied(rewriting: Rewriting) -> None:
 
 def test_a_banned_word_is_not_offered_until_it_is_allowed(rewriting: Rewriting) -> None:
     rewriting.fill("source", SOURCE)
-    word = rewriting.rows()[0][0]
+    first = rewriting.rows()[0]
     before = rewriting.revision
     rewriting.token(0).focus()
     rewriting.page.keyboard.press("Delete")
     rewriting.settle(before)
-    assert all(row[0] != word for row in rewriting.rows() if row)
+    assert all(row[0] != first[0] for row in rewriting.rows() if row)
     before = rewriting.revision
     rewriting.page.locator("#rewrite-controls .never button").click()
     rewriting.settle(before)
-    assert rewriting.rows()[0][0] == word
+    assert rewriting.rows()[0] == first
 
 
 def test_markup_and_template_tokens_are_plain_text_everywhere(rewriting: Rewriting) -> None:
