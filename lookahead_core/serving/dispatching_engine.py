@@ -247,11 +247,13 @@ class DispatchingEngine:
         order = self._ordered(nodes)
         parts: list[Rows] = self._answers(RowsTask(self._paths(order), hidden), order)
         self.passes += 1
-        found = [order[index] for part in parts for index in part.indices]
-        states = [part.hidden for part in parts if part.hidden is not None]
         with torch.inference_mode():
-            logits = torch.cat([as_tensor(part.logits) for part in parts])
-            return NodeScores(found, logits, torch.cat(states) if states else None)
+            return NodeScores.joined(
+                [
+                    NodeScores([order[index] for index in part.indices], as_tensor(part.logits), part.hidden)
+                    for part in parts
+                ]
+            )
 
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
         """See `NextTokenEngine.next_logprobs`; only these numbers come back."""
