@@ -22,7 +22,7 @@ from lookahead_core.document.joint_prefetch import prefetch_joint_views
 from lookahead_core.document.prefetch import prefetch_views
 from lookahead_core.document.results import Lookahead, LookaheadStep
 from lookahead_core.document.tree_facts import FactsReader, TreeFacts
-from lookahead_core.engines.engine import Engine, next_logprobs
+from lookahead_core.engines.engine import next_logprobs
 from lookahead_core.errors import CacheFull, LookaheadError, ModelError, NoRoom, TextError
 from lookahead_core.model import Model
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -245,7 +245,7 @@ class Worker:
         return tree
 
 
-def seconds_for(task: Task, engine: Engine | None = None) -> float:
+def seconds_for(task: Task) -> float:
     """Return an upper estimate of the seconds that a task computes on a GPU, from the size of its texts and branches.
 
     Shorter tasks are served earlier on shared GPUs, and all seconds count for the visitor's day.
