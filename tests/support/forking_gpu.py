@@ -99,13 +99,12 @@ class ForkingGpu:
     def kill(self) -> None:
         """Kill all workers; the next call forks a new one."""
         for worker in self._workers:
-            worker.process.kill()
-            worker.process.join()
+            worker.kill()
 
     def close(self) -> None:
-        """Kill all workers, and close the connections to them."""
-        while self._workers:
-            self._workers.pop().kill()
+        """Kill all workers, and forget them."""
+        self.kill()
+        self._workers.clear()
 
 
 def on_workers(model: Model, **options: Any) -> tuple[Model, ForkingGpu]:
@@ -131,9 +130,9 @@ class _Worker:
         return pickle.loads(self.pipe.recv_bytes())
 
     def kill(self) -> None:
+        """End the process. The connection stays open: another thread may wait at it, and gets its end."""
         self.process.kill()
         self.process.join()
-        self.pipe.close()
 
 
 def _close_sockets(kept: int) -> None:
