@@ -285,7 +285,7 @@ class Document:
         present end of the text, and ValueError for an unknown id or a number that is negative or too large.
         """
         healed = isinstance(branch, Branch) and branch.healed
-        token_ids = self._ids_of(branch)
+        token_ids = self.token_ids_of(branch)
         if tokens is not None:
             if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= len(token_ids):
                 raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {len(token_ids)}.")
@@ -420,7 +420,7 @@ class Document:
         have the model's own probabilities. Raises ValueError for an empty or too long text or a wrong option, and
         LookaheadError if the branch was not grown from the present end of the text.
         """
-        checked_options, kept = LookaheadOptions.of(options), self._ids_of(branch)
+        checked_options, kept = LookaheadOptions.of(options), self.token_ids_of(branch)
         check_integer("tokens", tokens, 0, len(kept))
         edit = BranchEdit(tuple(kept[:tokens]), text, branch.healed)
         edited = last_step(edit_steps(self, edit, checked_options))
@@ -449,7 +449,7 @@ class Document:
         the model would then read another text. Otherwise raises LookaheadError if the branch was not grown from the
         present end of the text.
         """
-        return self.after_tokens(self._ids_of(branch)[:tokens], branch.healed)
+        return self.after_tokens(self.token_ids_of(branch)[:tokens], branch.healed)
 
     def after_tokens(self, token_ids: Sequence[int], healed: bool) -> tuple[Node, TextEnd] | None:
         """Return the same for these tokens, whichever branch they are of; if `healed`, the first replaces the last."""
@@ -544,7 +544,11 @@ class Document:
         if over > 0:
             self.model.engine.free(self.tree.prune(over + MOST_NODES // 4))
 
-    def _ids_of(self, branch: Branch | Sequence[int]) -> Sequence[int]:
+    def token_ids_of(self, branch: Branch | Sequence[int]) -> Sequence[int]:
+        """Return a branch's token ids, or the given ids after a check against the vocabulary.
+
+        Raises LookaheadError if the branch was not grown from the present end of the text.
+        """
         if not isinstance(branch, Branch):
             return [_checked_id(token_id, self.model.vocabulary) for token_id in branch]
         if branch.origin is not self.tree.head:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lookahead_core.document.clicks import possible_clicks
 from lookahead_core.document.document import Document
 from lookahead_core.document.joint_lookahead import steps_below
-from lookahead_core.document.prefetch import possible_clicks
 from lookahead_core.document.results import Lookahead
 from lookahead_core.engines.deferred import PassNeeded
 from lookahead_core.engines.dispatch import dispatcher_of
@@ -34,8 +34,8 @@ def prefetch_joint_views(
     come first, each group from the likeliest down. Yields None after each forward pass, which all documents share, and
     a `PrefetchedViews` for each click; one that would move a context window has none. Ends soon after `most_nodes`
     tokens went through the model, and at once if the documents re-open different typed tokens. Where workers compute,
-    there are the views that one computes in the same task. Raises LookaheadError if a new view of a document begins
-    meanwhile.
+    there are the views that one computes in the same task. Raises LookaheadError if a document's text is not the one
+    that its result was computed for, or if a new view of a document begins meanwhile.
     """
     documents = [document for document, _, _ in lookaheads]
     if not documents or len({document.reopens for document in documents}) > 1:
@@ -45,6 +45,9 @@ def prefetch_joint_views(
         dispatched = dispatcher.prefetching([(document, result.options) for document, result, _ in lookaheads])
         if dispatched is None:
             return
+    for document, result, _ in lookaheads:
+        for branch in result.branches:
+            document.token_ids_of(branch)  # raises if the text has changed since
     limit, views = _tokens_read(documents) + most_nodes, [document.tree.view for document in documents]
     for click in possible_clicks([result for _, result, _ in lookaheads]):
         if dispatched is None and _tokens_read(documents) >= limit:

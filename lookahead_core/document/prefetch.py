@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lookahead_core.document.clicks import Click, possible_clicks
 from lookahead_core.document.document import Document
-from lookahead_core.document.joint_lookahead import steps_below
-from lookahead_core.document.results import Branch, Lookahead
-from lookahead_core.engines.deferred import PassNeeded
-from lookahead_core.engines.dispatch import DispatchedLookahead, dispatcher_of
+from lookahead_core.document.joint_prefetch import prefetch_joint_views
+from lookahead_core.document.results import Lookahead
+from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.strategies.grow_many import grow_together
 from lookahead_core.strategies.grow_next_words import grow_words_together
 from lookahead_core.strategies.keywords import takes_options
@@ -37,19 +36,6 @@ class PrefetchedView:
     result: Lookahead
 
 
-@dataclass(frozen=True, slots=True)
-class Click:
-    """A possible click on a piece of a branch, which would accept the branch's first `tokens` tokens."""
-
-    branch: Branch
-    tokens: int
-
-    @property
-    def token_ids(self) -> tuple[int, ...]:
-        """The tokens that it would accept."""
-        return self.branch.token_ids[: self.tokens]
-
-
 @takes_options(LookaheadOptions)
 def prefetch_views(
     document: Document, result: Lookahead, *, most_nodes: int = 512, **options: Unpack[LookaheadKeywords]
@@ -63,9 +49,9 @@ def prefetch_views(
     and may do so if a new view begins meanwhile. The options are those of `Document.lookahead`; `heal` has no effect.
     """
     checked_options, work = LookaheadOptions.of(options), document.tree.work
-    if (dispatcher := dispatcher_of(document.model.engine)) is not None:
-        dispatched = dispatcher.prefetching([(document, result.options)])
-        yield from _dispatched(document, result, checked_options, dispatched)
+    if dispatcher_of(document.model.engine) is not None:
+        for views in prefetch_joint_views([(document, result, checked_options)], most_nodes=most_nodes):
+            yield None if views is None else PrefetchedView(views.token_ids, views.results[0])
         return
     limit, together = work.tokens + most_nodes, checked_options.is_greedy_to_depth
     nodes_per_view = WORD_NODES if checked_options.odds == "words" else checked_options.k
@@ -78,27 +64,6 @@ def prefetch_views(
             if work.tokens >= limit and not together:
                 return
             yield from _prepared(document, click, options, limit)
-
-
-def _dispatched(
-    document: Document, result: Lookahead, options: LookaheadOptions, dispatched: DispatchedLookahead | None
-) -> Iterator[PrefetchedView | None]:
-    """Yield what `prefetch_views` does, as far as the worker of a lookahead also computes these views.
-
-    No pass is made here. Nothing is yielded if `dispatched` is None.
-    """
-    for click in possible_clicks([result]) if dispatched is not None else ():
-        end = document.after(click.branch, click.tokens)
-        if end is None:
-            continue
-        last = None
-        try:
-            for last in steps_below([(document, options, end)], dispatched):  # noqa: B007
-                yield None
-        except PassNeeded:
-            continue
-        if last is not None and (found := last.results[0]) is not None:
-            yield PrefetchedView(click.token_ids, found)
 
 
 def _grow_together(document: Document, clicks: Sequence[Click], options: LookaheadOptions) -> Iterator[None]:
@@ -131,22 +96,6 @@ def _prepared(
         last, over = step, work.tokens >= limit and work.tokens > began
     if last is not None:
         yield PrefetchedView(click.token_ids, last.result)
-
-
-def possible_clicks(results: Sequence[Lookahead]) -> list[Click]:
-    """Return a click for each piece of each branch of these results; of clicks that accept the same tokens only one.
-
-    Clicks on first pieces come first, then all others; each of the two from the likeliest path in any result to the
-    least likely.
-    """
-    found: dict[tuple[tuple[int, ...], bool], tuple[tuple[bool, float], Click]] = {}
-    for branch in (branch for result in results for branch in result.branches):
-        for index, piece in enumerate(branch.pieces):
-            click = Click(branch, piece.tokens)
-            key, rank = (click.token_ids, branch.healed), (index > 0, -math.fsum(branch.logprobs[: piece.tokens]))
-            if key not in found or rank < found[key][0]:
-                found[key] = rank, click
-    return [click for _, click in sorted(found.values(), key=lambda entry: entry[0])]
 
 
 def _grouped(clicks: Sequence[Click], size: int) -> Iterator[Sequence[Click]]:
