@@ -4,18 +4,19 @@ import {find, findAll} from './elements.js';
 import {dispatch} from './events.js';
 import {setTip} from './tips.js';
 
-const DEPTH = 'Depth: how many tokens long each branch is. A token is a word or a part of a word.';
 const NO_DEPTH = 'Depth has no effect now: Length is “to the end of the word”, so each branch is one word.';
 
 /** The settings of a tab's branches. Event: `change`, when one of them changes. */
 export class BranchSettings extends EventTarget {
   #prefix;
+  #depthTip;   // what the control of depth says while it has an effect
 
   /** @param {HTMLElement} element whose id is a prefix and `controls` */
   constructor(element) {
     super();
     this.element = element;
     this.#prefix = element.id.replace(/controls$/, '');
+    this.#depthTip = this.#depthLabel.dataset.tip ?? '';
     element.addEventListener('input', () => this.#adjust());
     for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
   }
@@ -36,18 +37,20 @@ export class BranchSettings extends EventTarget {
 
   get #oneWord() { return find(this.element, `#${this.#prefix}length`, HTMLSelectElement).value === 'word'; }
 
+  get #depthLabel() { return /** @type {HTMLElement} */ (this.#input('depth').closest('label')); }
+
   /** @param {string} name */
   #input(name) { return find(this.element, `#${this.#prefix}${name}`, HTMLInputElement); }
 
   #adjust() {
-    const depth = this.#input('depth'), label = /** @type {HTMLElement} */ (depth.closest('label'));
+    const depth = this.#input('depth'), label = this.#depthLabel;
     for (const name of ['k', 'depth']) {
       find(this.element, `output[for=${this.#prefix}${name}]`, HTMLOutputElement).value = this.#input(name).value;
     }
     depth.disabled = this.#oneWord;
     label.classList.toggle('idle', this.#oneWord);
     if (this.#oneWord) find(label, 'output', HTMLOutputElement).value = '1 word';
-    setTip(label, this.#oneWord ? NO_DEPTH : DEPTH);
+    setTip(label, this.#oneWord ? NO_DEPTH : this.#depthTip);
     dispatch(this, 'change');
   }
 }
