@@ -1,8 +1,7 @@
 // Pan and zoom of a drawing: it is scrolled by the browser, dragged by a mouse, and zoomed by its size.
 /** @import {Size} from '../../web/core/tree_scale.js' */
-import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
+import {LEAST, READABLE, fittingScale} from '../../web/core/tree_scale.js';
 
-const LEAST = 0.1;
 const MOST = 4;
 const STEP = 1.25;       // of a key or a button
 const WHEEL = 0.0025;    // of the logarithm of the scale, a pixel of the wheel

@@ -2,7 +2,7 @@
 
 /** @typedef {{width: number, height: number}} Size in pixels */
 
-const LEAST = 0.1;
+export const LEAST = 0.1;       // the smallest scale
 export const READABLE = 0.8;   // the least scale of branches: a larger drawing is scrolled
 export const OVERVIEW = 0.5;   // the least scale of a whole session, of which all is to be seen
 const LARGEST = 1.6;           // letters as large as a class can read from the back row
