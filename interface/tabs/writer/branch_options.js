@@ -1,5 +1,6 @@
 // The sliders and choices above the writer's branches.
 /** @import {BannedToken, StoredSettings, ViewOptionsOfRequest} from '../../web/core/types.d.ts' */
+import {FORKS_PART} from '../../web/core/branch_sentences.js';
 import {BanChips} from '../../web/ui/ban_chips.js';
 import {find, findAll} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
@@ -16,7 +17,7 @@ const WORD_RESTS = 400;  // milliseconds after the last key in its field
 export const MODES = {
   likely: 'Most likely: the likeliest next tokens, each continued.',
   every_level: 'Every level: rows split at each of the first tokens.',
-  forks: 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.',
+  forks: FORKS_PART,
   best_first: 'Best first: the likeliest whole rows that a search finds.',
   sampled: 'Sampled: rows drawn at random with the model’s odds.',
   diverse: 'Diverse: likely rows with few words in common.',

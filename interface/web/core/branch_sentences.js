@@ -45,7 +45,8 @@ function shareSentence(drawn) {
 const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count, wanted) ||
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
-const FORKS_PART = 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.';
+/** Where the rows of the mode “forks” part. */
+export const FORKS_PART = 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}
