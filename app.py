@@ -45,6 +45,10 @@ environment:
   LOOKAHEAD_ADDRESS is the page's address for other people, used in the links that it makes.
   LOOKAHEAD_AUTH, LOOKAHEAD_ROOT_PATH and LOOKAHEAD_MCP (true or false) set --auth, --root-path and --mcp. Only
   a variable keeps passwords out of the list of processes.
+  LOOKAHEAD_TRUSTED_PROXIES are the proxies whose X-Forwarded-For is believed.
+  LOOKAHEAD_PERSON_REQUESTS, LOOKAHEAD_PERSON_CHARACTERS, LOOKAHEAD_PERSON_CALLS, LOOKAHEAD_PERSON_SECONDS,
+  LOOKAHEAD_ADDRESS_PEOPLE, LOOKAHEAD_REQUEST_TOKENS, LOOKAHEAD_AHEAD_TOKENS, LOOKAHEAD_CALL_SECONDS and
+  LOOKAHEAD_PAGE_SECONDS limit what people and addresses may ask for; docs/settings.md describes them.
 """
 NO_SHARED_GPU = (
     "This Space has shared GPUs (SPACES_ZERO_GPU is set), but the package spaces cannot be imported: {}. "
@@ -124,6 +128,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
             f"LOOKAHEAD_ROOT_PATH (--root-path) is {settings.root_path!r}, and must begin with /, http:// or https://."
         )
     accounts_of(settings.auth)
+    settings.proxy_networks  # noqa: B018  # raises for an invalid one
     if settings.device != "auto" and settings.device_map:
         raise ValueError(
             f"LOOKAHEAD_DEVICE (--device) is {settings.device!r} and LOOKAHEAD_DEVICE_MAP (--device-map) is "
@@ -191,7 +196,7 @@ def __getattr__(name: str) -> object:
     from interface import ModelLoader, build
 
     settings = settings_of(parser().parse_args([]))
-    globals()[name] = build(ModelLoader(model_loader(settings, None)), settings.address or None)
+    globals()[name] = build(ModelLoader(model_loader(settings, None), settings), settings.address or None)
     return globals()[name]
 
 
@@ -208,9 +213,9 @@ def main() -> None:
 
     quiet_import_logs()
     decorate = gpu_decorator()
-    from interface import ModelLoader, answer_unreadable_requests, build, launch_options
+    from interface import ModelLoader, answer_unreadable_requests, build, launch_options, remember_peers
 
-    loader = ModelLoader(model_loader(settings, arguments.revision, decorate, lambda: page))
+    loader = ModelLoader(model_loader(settings, arguments.revision, decorate, lambda: page), settings)
     page = build(loader, settings.address or None)
     address = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
     access = {"auth": accounts_of(settings.auth), "root_path": settings.root_path or None}
@@ -224,6 +229,7 @@ def main() -> None:
         ports += f" of {arguments.host}" if arguments.host else ""
         sys.exit(f"The server cannot listen on {ports}: it is in use or not allowed. Choose another one.")
     answer_unreadable_requests(page.server)
+    remember_peers(page.server)
     if decorate is None:
         loader.start()  # after the launch: Gradio gives up a server that does not answer within five seconds
     page.block_thread()

@@ -9,17 +9,20 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from interface.http import assets, endpoints, gradio_calls
+from interface.http.caller_address import remember_peers
+from interface.http.caller_gate import CallerGate
 from interface.http.request_gate import RequestGate
 from interface.http.sign_in import SignIn
 from interface.http.unreadable_requests import answer_unreadable_requests
 from interface.server.guess_service import GuessService
 from interface.server.model_loading import ModelLoader
+from interface.server.rate_limits import CallerLimits
 from interface.tabs import assistant, highlights, internals, rewrite, writer
 from interface.web.header import Header
 from interface.web.theme import VARIABLES, theme
 
 STYLE = Path(__file__).parent / "web" / "page.css"
-__all__ = ["ModelLoader", "answer_unreadable_requests", "build", "launch_options"]
+__all__ = ["ModelLoader", "answer_unreadable_requests", "build", "launch_options", "remember_peers"]
 
 STATUS_INTERVAL = 0.5
 """Seconds between two updates of the model's status while it loads."""
@@ -67,9 +70,11 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
     """Return keyword arguments for `gr.Blocks.launch` of the page that `build` has made with the same loader.
 
     They hold the theme, the style sheet, links that load the scripts, the HTTP routes of scripts and calls, and
-    `SignIn` and `RequestGate` as middleware; and they switch off parts of Gradio that the page does not use, such as
-    uploads.
+    `CallerGate`, `SignIn` and `RequestGate` as middleware; and they switch off parts of Gradio that the page does not
+    use, such as uploads.
     """
+    settings = loader.settings
+    limits = CallerLimits(settings)
     return {
         "theme": theme(),
         "css_paths": [VARIABLES, STYLE],
@@ -81,6 +86,10 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
         "max_file_size": 1,  # in bytes: nothing is uploaded, the page opens files itself
         "app_kwargs": {
             "routes": [assets.route(), *endpoints.routes(loader)],
-            "middleware": [Middleware(SignIn), Middleware(RequestGate)],
+            "middleware": [
+                Middleware(CallerGate, limits, settings.proxy_networks),
+                Middleware(SignIn),
+                Middleware(RequestGate, limits),
+            ],
         },
     }

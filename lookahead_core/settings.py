@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+Network: TypeAlias = IPv4Network | IPv6Network
+SPACE_PROXIES = "10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7"
+"""The proxies that are trusted on a Space: those in private networks."""
 MEBIBYTE = 1024 * 1024
 """Bytes."""
 
@@ -48,11 +52,47 @@ class Settings:
     """The path or URL under which a proxy serves the page; empty for the root of its host. LOOKAHEAD_ROOT_PATH"""
     mcp: bool = False
     """Whether the calls are offered as MCP tools. LOOKAHEAD_MCP"""
+    trusted_proxies: str = ""
+    """Addresses and networks of proxies whose X-Forwarded-For is believed, separated by commas; empty for none, and on
+    a Space for its own proxy. LOOKAHEAD_TRUSTED_PROXIES"""
+    person_requests: int = 3000
+    """Requests of one person in a minute. LOOKAHEAD_PERSON_REQUESTS"""
+    person_characters: int = 60_000_000
+    """Characters that one person may send in a minute, in bytes of UTF-8. LOOKAHEAD_PERSON_CHARACTERS"""
+    person_calls: int = 8
+    """Calls of programs that one person may have running at once. LOOKAHEAD_PERSON_CALLS"""
+    person_seconds: float = 1.0
+    """Seconds of model time by which one person may be ahead of others who wait. LOOKAHEAD_PERSON_SECONDS"""
+    address_people: int = 40
+    """People for which an address counts: its limits are so many times those of a person. LOOKAHEAD_ADDRESS_PEOPLE"""
+    request_tokens: int = 800
+    """The largest k times depth of a request. LOOKAHEAD_REQUEST_TOKENS"""
+    ahead_tokens: int = 512
+    """Tokens that are prefetched after each view of a page. LOOKAHEAD_AHEAD_TOKENS"""
+    call_seconds: float = 60.0
+    """Seconds of model time of one call of a program. LOOKAHEAD_CALL_SECONDS"""
+    page_seconds: float = 300.0
+    """Seconds of model time of one request of a page. LOOKAHEAD_PAGE_SECONDS"""
 
     @property
     def cache_bytes(self) -> int:
         """`cache_mb` in bytes."""
         return self.cache_mb * MEBIBYTE
+
+    @property
+    def proxy_networks(self) -> tuple[Network, ...]:
+        """`trusted_proxies` as networks; if it is empty, none, and on a Space SPACE_PROXIES.
+
+        Raises ValueError for a part that is neither an address nor a network.
+        """
+        text = self.trusted_proxies or (SPACE_PROXIES if "SPACE_ID" in os.environ else "")
+        try:
+            return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
+        except ValueError:
+            raise ValueError(
+                f"LOOKAHEAD_TRUSTED_PROXIES is {text!r}, and must be addresses or networks, separated by commas, "
+                "such as 172.17.0.1, 10.0.0.0/8."
+            ) from None
 
     @classmethod
     def from_env(cls) -> Settings:

@@ -33,6 +33,16 @@ DEFAULTS = {
     "auth": "",
     "root_path": "",
     "mcp": False,
+    "trusted_proxies": "",
+    "person_requests": 3000,
+    "person_characters": 60_000_000,
+    "person_calls": 8,
+    "person_seconds": 1.0,
+    "address_people": 40,
+    "request_tokens": 800,
+    "ahead_tokens": 512,
+    "call_seconds": 60.0,
+    "page_seconds": 300.0,
 }
 """As the README lists them; the cache folder depends on the machine."""
 
@@ -72,6 +82,16 @@ def test_settings_that_are_not_set_have_their_defaults(monkeypatch: pytest.Monke
         ("auth", "ada:one", "ada:one"),
         ("root_path", "/class", "/class"),
         ("mcp", "true", True),
+        ("trusted_proxies", "10.0.0.0/8", "10.0.0.0/8"),
+        ("person_requests", "5", 5),
+        ("person_characters", "5", 5),
+        ("person_calls", "5", 5),
+        ("person_seconds", "0.5", 0.5),
+        ("address_people", "5", 5),
+        ("request_tokens", "5", 5),
+        ("ahead_tokens", "5", 5),
+        ("call_seconds", "0.5", 0.5),
+        ("page_seconds", "0.5", 0.5),
     ],
 )
 def test_each_setting_comes_from_its_variable(

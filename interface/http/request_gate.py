@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 
+from interface.http.caller_gate import caller_of, set_caller
 from interface.http.same_origin import require_own_page
+from interface.server.callers import LEAVE, PROGRAMS
 from interface.server.error_sentences import Refused, refusal
+from interface.server.rate_limits import CallerLimits, TooOften
+from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
     from gradio import Blocks
@@ -25,10 +30,15 @@ PAGE_ROUTES = (f"{GRADIO}/component_server", f"{GRADIO}/upload")
 FUNCTION_ROUTES = tuple(f"{GRADIO}/{kind}/" for kind in ("run", "api", "call", "call/v2"))
 """Gradio's routes that end with the name of an API function."""
 QUEUE_JOIN = f"{GRADIO}/queue/join"
+MCP = f"{GRADIO}/mcp"
+CALL_ROUTES = (API, *FUNCTION_ROUTES, QUEUE_JOIN, MCP)
+"""Routes by which programs make calls."""
 MOST_BYTES = {API: 1_000_000, "": 10_000_000}
 """The largest body of a request in bytes, by the prefix of its path; the first match counts."""
 MOST_DISCARDED = 64_000_000
 """Bytes of a too large body that are read before it is refused: a client that is still sending misses the answer."""
+MOST_PERSON = 64
+"""Characters of a page's id."""
 BODY_TIMEOUT = 5.0
 """Seconds without a byte of the body after which a request is refused."""
 
@@ -36,13 +46,16 @@ BODY_TIMEOUT = 5.0
 class RequestGate:
     """ASGI middleware: reads the whole body of an HTTP request, checks it, and only then calls the app.
 
-    A body that is too large (413) or stops coming (408), and a request that `_check` refuses (its error's status), get
-    an error response with a sentence instead. If the client disconnects before the body ends, nothing is called and
-    nothing sent. Connections other than HTTP go to the app unchecked.
+    A body that is too large (413) or stops coming (408), a request that `_check` refuses (its error's status), and one
+    too many of a person (429), get an error response with a sentence instead. The app is called when it is the
+    request's turn among those of its person and address; see `CallerLimits.enter`. If the client disconnects before the
+    body ends, nothing is called and nothing sent. Connections other than HTTP go to the app unchecked.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, limits: CallerLimits | None = None) -> None:
+        """`limits` are those of the settings' defaults if None."""
         self.app = app
+        self._limits = limits or CallerLimits(Settings())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,13 +64,28 @@ class RequestGate:
         headers, path = Headers(scope=scope), route_of(scope)
         try:
             body = await _read(headers, receive, most_bytes(path))
-            _check(path, headers, body, scope["app"].get_blocks() if path.startswith(GRADIO) else None)
+            page = _check(path, headers, body, scope["app"].get_blocks() if path.startswith(GRADIO) else None)
+            caller = caller_of(scope)
+            if not caller.person:
+                caller = replace(caller, person=page or (PROGRAMS if path.startswith(CALL_ROUTES) else ""))
+                set_caller(scope, caller)
+            self._limits.admit_person(caller, len(body))
         except ClientDisconnect:
             return
         except Exception as error:
+            if isinstance(error, TooOften):
+                await self._limits.pace_refusal(caller_of(scope).address)
             await refusal(error)(scope, receive, send)
             return
-        await self.app(scope, _again(body, receive), send)
+        if path.startswith(MCP):  # a tool's call is another request to this server, which would wait for this one
+            await self.app(scope, _again(body, receive), send)
+            return
+        leave = await self._limits.enter(caller)
+        try:
+            LEAVE.set(leave)
+            await self.app(scope, _again(body, receive), _leaving(send, leave))
+        finally:
+            leave()
 
 
 def route_of(scope: Mapping[str, Any]) -> str:
@@ -112,6 +140,16 @@ async def _next(receive: Receive) -> Message:
     return {"body": b"", "more_body": False} | dict(message)
 
 
+def _leaving(send: Send, leave: Callable[[], None]) -> Send:
+    """Return an ASGI `send` that calls `leave` once the response begins."""
+
+    async def sending(message: Message) -> None:
+        leave()
+        await send(message)
+
+    return sending
+
+
 def _again(body: bytes, receive: Receive) -> Receive:
     """Return an ASGI `receive` whose first message has the whole `body`, already read; later ones are `receive`'s."""
     unread = [{"type": "http.request", "body": body, "more_body": False}]
@@ -122,8 +160,10 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> None:
+def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> str:
     """Raise an error if Gradio would serve this request to another site's page, or would fail at it with a traceback.
+
+    Returns the id of the page that calls a component's server function; "" for other requests.
 
     PAGE_ROUTES are closed to other sites' pages (ForeignOrigin). For a component's server function, at QUEUE_JOIN and
     below FUNCTION_ROUTES, the body must be a JSON object that calls an existing function (Refused). All other requests
@@ -132,12 +172,16 @@ def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> N
     if path in PAGE_ROUTES:
         require_own_page(headers)
     if blocks is None:
-        return
+        return ""
     if path == PAGE_ROUTES[0]:
         _require_json_type(headers)
-        _check_component(json_object(body), blocks)
-    elif path == QUEUE_JOIN or path.startswith(FUNCTION_ROUTES):
+        fields = json_object(body)
+        _check_component(fields, blocks)
+        page = fields["data"].get("page") if isinstance(fields["data"], dict) else None
+        return page[:MOST_PERSON] if isinstance(page, str) else ""
+    if path == QUEUE_JOIN or path.startswith(FUNCTION_ROUTES):
         _check_function(path, json_object(body), blocks)
+    return ""
 
 
 def _require_json_type(headers: Headers) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64decode
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
+from interface.http.caller_gate import caller_of, set_caller
 from interface.http.request_gate import GRADIO, route_of
 from interface.server.error_sentences import Refused, refusal
 
@@ -31,9 +33,13 @@ class SignIn:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and _is_closed(route_of(scope)) and not signed_in(scope):
-            await refusal(Refused(401, SENTENCE), **{"WWW-Authenticate": CHALLENGE})(scope, receive, send)
-            return
+        if scope["type"] == "http":
+            name = account_of(scope)
+            if name is None and _is_closed(route_of(scope)) and not signed_in(scope):
+                await refusal(Refused(401, SENTENCE), **{"WWW-Authenticate": CHALLENGE})(scope, receive, send)
+                return
+            if name is not None:
+                set_caller(scope, replace(caller_of(scope), person=f"account {name}"))
         await self.app(scope, receive, send)
 
 
@@ -43,22 +49,28 @@ def _is_closed(path: str) -> bool:
 
 def signed_in(scope: Scope) -> bool:
     """Whether the request of an ASGI scope comes from somebody with an account; True if the app has no accounts."""
+    return scope["app"].auth is None or account_of(scope) is not None
+
+
+def account_of(scope: Scope) -> str | None:
+    """Return the name of the account that has signed in; None without one, and if the app has no accounts."""
     app: Any = scope["app"]
     if app.auth is None:
-        return True
+        return None
     cookies = HTTPConnection(scope).cookies
     tokens = (cookies.get(f"access-token-{kind}{app.cookie_id}") for kind in ("", "unsecure-"))
-    return any(token in app.tokens for token in tokens if token) or _has_account(Headers(scope=scope), app.auth)
+    names = (app.tokens[token] for token in tokens if token and token in app.tokens)
+    return next(names, None) or _account_in(Headers(scope=scope), app.auth)
 
 
-def _has_account(headers: Headers, accounts: dict[str, str]) -> bool:
-    """Whether the header `Authorization` has a name and a password of `accounts`, in the form of HTTP Basic."""
+def _account_in(headers: Headers, accounts: dict[str, str]) -> str | None:
+    """Return the name in the header `Authorization`, in the form of HTTP Basic; None unless the password is right."""
     kind, _, encoded = headers.get("authorization", "").partition(" ")
     if kind.lower() != "basic":
-        return False
+        return None
     try:
         name, _, password = b64decode(encoded, validate=True).decode().partition(":")
     except ValueError:
-        return False
+        return None
     expected = accounts.get(name)
-    return expected is not None and hmac.compare_digest(password.encode(), expected.encode())
+    return name if expected is not None and hmac.compare_digest(password.encode(), expected.encode()) else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_CHARACTERS, whole
 from interface.server.call_check import CallCheck
+from interface.server.callers import leave_turn
 from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class CallRunner:
         """
         self._require_model()
         valid = checked(name, arguments)
+        leave_turn()
         await self._check(name, valid)
         if self._running >= AT_ONCE:
             raise TooMany(

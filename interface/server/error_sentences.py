@@ -12,6 +12,9 @@ from lookahead_core.errors import LookaheadError
 UNEXPECTED = "Something went wrong on the server; your text is untouched. Change it a little to try again."
 """The sentence for errors that are neither a LookaheadError nor a ValueError."""
 
+RETRY_AFTER = 1
+"""Seconds after which a refused request may be sent again, unless its error says otherwise."""
+
 
 class Refused(LookaheadError):
     """Raised to refuse a request: `status` is the HTTP status of the response, `sentence` its text."""
@@ -50,6 +53,10 @@ def status(error: Exception) -> int:
 def refusal(error: Exception, **headers: str) -> JSONResponse:
     """Return the HTTP response for an error: its `status`, and its `sentence` in the JSON object `{"detail": …}`.
 
-    The keyword arguments are added as response headers. An unexpected error is logged, see `sentence`.
+    The keyword arguments are added as response headers. With the status 429 or 503 there is a header `Retry-After`. An
+    unexpected error is logged, see `sentence`.
     """
-    return JSONResponse({"detail": sentence(error)}, status_code=status(error), headers=headers)
+    number = status(error)
+    if number in (429, 503):
+        headers["Retry-After"] = str(getattr(error, "retry_after", RETRY_AFTER))
+    return JSONResponse({"detail": sentence(error)}, status_code=number, headers=headers)

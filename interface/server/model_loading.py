@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from lookahead_core.errors import LookaheadError
+from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
     from interface.server.call_runner import CallRunner
@@ -50,13 +51,17 @@ class ModelLoader:
     if loading fails. Both may be read from any thread.
     """
 
-    def __init__(self, load: Callable[[Report], Model]) -> None:
+    def __init__(self, load: Callable[[Report], Model], settings: Settings | None = None) -> None:
         """`load` returns the model. `run` calls it once, with a function to which it reports its progress.
+
+        `settings` has the limits of all requests to the model, those of `Settings()` if it is None.
 
         That function takes a sentence and the fraction that is done, from 0 to 1, or None. A sentence that begins with
         "Downloading" sets the state "downloading".
         """
         self._load = load
+        self.settings = settings or Settings()
+        """The settings, with the limits of all requests."""
         self.model: Model | None = None
         """The model, with the scheduler as its engine; None until it is loaded and warmed up."""
         self.loading = LoadingState("loading", "Starting")

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from interface.server.branch_request import BranchRequest
+from interface.server.callers import leave_turn
 
 POLL_SECONDS = 20.0
 """Seconds after which a waiting `news` returns without anything new: some networks cut connections that idle longer."""
@@ -113,6 +114,7 @@ class RequestProgress:
         `superseded`, for others the state's fields, `over`, `tokens_ahead` (tokens prefetched so far), `view` if it is
         newer than `seen`, and `ahead`, the newer prefetched views by key (see `PageSession.ahead_steps`), or {}.
         """
+        leave_turn()
         self._waiting += 1
         try:
             await self._wait_for_change(seen)

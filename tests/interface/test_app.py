@@ -80,6 +80,7 @@ def test_a_bad_argument_is_one_sentence_and_exit_code_2(arguments: list[str]) ->
         {"LOOKAHEAD_MCP": "perhaps"},
         {"LOOKAHEAD_ROOT_PATH": "lookahead"},
         {"LOOKAHEAD_AUTH": "ada"},
+        {"LOOKAHEAD_TRUSTED_PROXIES": "everybody"},
         {"LOOKAHEAD_DEVICE": "cpu", "LOOKAHEAD_DEVICE_MAP": "auto"},
     ],
 )

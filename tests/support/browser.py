@@ -21,9 +21,9 @@ from urllib.parse import urlparse
 
 import pytest
 
-from interface import ModelLoader, answer_unreadable_requests, build, launch_options
+from interface import ModelLoader, answer_unreadable_requests, build, launch_options, remember_peers
 from interface.http import assets
-from lookahead_core import Model
+from lookahead_core import Model, Settings
 from lookahead_core.serving.scheduler import SCHEDULERS
 
 ROOT = Path(__file__).parents[2]
@@ -125,20 +125,23 @@ def _wait_until_up(running: App, seconds: float = 120.0) -> None:
 
 
 @contextmanager
-def page_of(load: Callable[[Any], Model], **options: Any) -> Iterator[str]:
+def page_of(load: Callable[[Any], Model], settings: Settings | None = None, **options: Any) -> Iterator[str]:
     """The page in this process, around a model loaded by this function; gives its address. Options are `launch`'s.
+
+    `settings` has the limits of requests.
 
     With TEST_WORKERS in the environment, the model is on a stand-in for shared GPUs.
     """
     gpus: list[Any] = []
     if "TEST_WORKERS" in os.environ:
         load = _on_workers(load, gpus)
-    loader = ModelLoader(load)
+    loader = ModelLoader(load, settings)
     page = build(loader)
     _, url, _ = page.launch(
         prevent_thread_lock=True, quiet=True, server_port=free_port(), **options, **launch_options(loader)
     )
     answer_unreadable_requests(page.server)
+    remember_peers(page.server)
     loader.start()
     try:
         yield url

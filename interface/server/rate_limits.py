@@ -1,0 +1,145 @@
+"""Limits of what a person and an address may send in a minute, and of what is handled at once."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from weakref import WeakValueDictionary
+
+from interface.server.callers import Caller
+from lookahead_core.errors import LookaheadError
+from lookahead_core.settings import Settings
+
+MOST_KEYS = 20_000
+"""People and addresses whose budgets are kept; the longest unused are forgotten first."""
+PERSON_TURNS, ADDRESS_TURNS = 4, 16
+"""Requests of one person, and of one address, that are handled at once; those that wait for the model do not count."""
+REFUSAL_GAP = 0.005
+"""Seconds between two refusals to one address: to refuse costs time too, which others lose."""
+LONGEST_REFUSAL = 5.0
+"""Seconds after which a refusal is sent in any case."""
+
+
+class TooOften(LookaheadError):
+    """Raised if a person or an address has sent too much within a minute; HTTP status 429."""
+
+    status = 429
+
+    def __init__(self, sentence: str, retry_after: float) -> None:
+        super().__init__(sentence)
+        self.retry_after = math.ceil(retry_after)
+
+
+class Budgets:
+    """An amount for each key that is used up by `take`, and comes back evenly within a minute."""
+
+    def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns the time in seconds."""
+        self._most = float(per_minute)
+        self._clock = clock
+        self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: Hashable, amount: float = 1.0) -> float:
+        """Use an amount, if there is so much left, and return 0.0; else the seconds until there is.
+
+        An amount above the whole budget is used as the whole budget.
+        """
+        now, amount = self._clock(), min(amount, self._most)
+        left, then = self._left.pop(key, (self._most, now))
+        left = min(self._most, left + (now - then) * self._most / 60)
+        missing = amount - left
+        self._left[key] = (left if missing > 0 else left - amount), now
+        if len(self._left) > MOST_KEYS:
+            self._left.popitem(last=False)
+        return missing * 60 / self._most if missing > 0 else 0.0
+
+
+class Turns:
+    """Has at most `width` requests with the same key handled at once; further ones wait, in the order they came."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._free: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
+
+    async def enter(self, key: Hashable) -> Callable[[], None]:
+        """Wait for a turn; return the function that ends it, which may be called again without effect."""
+        free = self._free.get(key)
+        if free is None:
+            free = self._free[key] = asyncio.Semaphore(self._width)
+        await free.acquire()
+        held = [free]
+
+        def leave() -> None:
+            if held:
+                held.pop().release()
+
+        return leave
+
+
+class CallerLimits:
+    """The limits of requests and characters, and the turns, of all people and addresses.
+
+    An address has `address_people` times the limits of a person. Use it in the server's event loop only.
+    """
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        requests, characters = settings.person_requests, settings.person_characters
+        self._people = settings.address_people
+        self._requests, self._address_requests = (Budgets(requests * many, clock) for many in (1, self._people))
+        self._bytes, self._address_bytes = (Budgets(characters * many, clock) for many in (1, self._people))
+        self._sentences = {
+            "requests": f"at most {requests:,} requests a minute are allowed",
+            "characters": f"at most {characters:,} characters a minute are allowed",
+        }
+        self._person_turns, self._address_turns = Turns(PERSON_TURNS), Turns(ADDRESS_TURNS)
+        self._next_refusal: OrderedDict[str, float] = OrderedDict()
+        self._clock = clock
+
+    def admit_address(self, address: str) -> None:
+        """Count a request of an address; raise TooOften if it is one too many."""
+        self._require(self._address_requests.take(address), "requests", address_wide=True)
+
+    def admit_person(self, caller: Caller, size: int) -> None:
+        """Count a request and the bytes of its body; raise TooOften if it is too much for the person or the address.
+
+        Without a person it counts for the address only.
+        """
+        if caller.person:
+            self._require(self._requests.take(caller), "requests")
+            self._require(self._bytes.take(caller, size), "characters")
+        self._require(self._address_bytes.take(caller.address, size), "characters", address_wide=True)
+
+    async def pace_refusal(self, address: str) -> None:
+        """Wait until the next refusal to this address may be sent, see REFUSAL_GAP and LONGEST_REFUSAL."""
+        now = self._clock()
+        at = max(now, self._next_refusal.pop(address, now)) + REFUSAL_GAP
+        self._next_refusal[address] = at
+        if len(self._next_refusal) > MOST_KEYS:
+            self._next_refusal.popitem(last=False)
+        await asyncio.sleep(min(at - now, LONGEST_REFUSAL))
+
+    async def enter(self, caller: Caller) -> Callable[[], None]:
+        """Wait until it is the turn of a request of this caller; return the function that ends the turn."""
+        leave_person = await self._person_turns.enter(caller)
+        try:
+            leave_address = await self._address_turns.enter(caller.address)
+        except BaseException:
+            leave_person()
+            raise
+
+        def leave() -> None:
+            leave_address()
+            leave_person()
+
+        return leave
+
+    def _require(self, seconds: float, kind: str, *, address_wide: bool = False) -> None:
+        if seconds > 0:
+            whom = f"for a person, and {self._people} times as many for an address" if address_wide else "for a person"
+            raise TooOften(
+                f"That is too much at once: {self._sentences[kind]} {whom}. Wait for {math.ceil(seconds)} seconds.",
+                seconds,
+            )

@@ -1,0 +1,190 @@
+"""Limits for each person and each address: one too many is refused with a sentence, and all others are served."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from interface.http.caller_address import address_of
+from interface.server.callers import Caller
+from interface.server.rate_limits import Budgets, CallerLimits, TooOften, Turns
+from lookahead_core import Model, Settings
+from tests.support.http_requests import served
+
+PAGES = [f"a-page-of-somebody-{number}" for number in range(20)]
+CALL = json.dumps({"text": "a", "k": 1, "depth": 1}).encode()
+
+
+def request_from(
+    source: str, url: str, method: str, path: str, body: bytes | None = None, **headers: str
+) -> tuple[int, Any, Any]:
+    """Status, headers and parsed content of the response to a request from the address `source` of this computer."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=60, source_address=(source, 0))
+    try:
+        connection.request(method, path, body, {"Content-Type": "application/json"} | headers)
+        response = connection.getresponse()
+        return response.status, response.headers, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def strict(model: Model) -> Iterator[str]:
+    """The address of a page with few requests for a person, and three times as many for an address."""
+    with served(model, settings=Settings(person_requests=40, address_people=3, person_characters=100_000)) as url:
+        yield url
+
+
+def until_refused(send: Callable[[int], tuple[int, Any, Any]]) -> tuple[list[int], Any, Any]:
+    """The statuses of requests that are sent until one gets a 429, and the headers and content of its response.
+
+    The number of each is passed to `send`. On a slow machine more come through, since budgets refill meanwhile.
+    """
+    statuses: list[int] = []
+    while len(statuses) < 2000:
+        status, headers, answer = send(len(statuses))
+        if status == 429:
+            return statuses, headers, answer
+        statuses.append(status)
+    raise AssertionError("Nothing is refused.")
+
+
+def stop_of(url: str, page: str) -> bytes:
+    """The body by which the script of a page calls its server function `stop`."""
+    components = request_from("127.0.0.9", url, "GET", "/config")[2]["components"]
+    component = next(one["id"] for one in components if "stop" in one["props"].get("server_fns", []))
+    data = {"page": page, "number": 1}
+    called = {"component_id": component, "fn_name": "stop", "session_hash": "a-session", "data": data}
+    return json.dumps(called).encode()
+
+
+def test_a_person_who_sends_too_much_is_refused_and_others_at_the_same_address_are_not(strict: str) -> None:
+    path = "/gradio_api/component_server"
+    first, second = (stop_of(strict, page) for page in PAGES[:2])
+    statuses, headers, answer = until_refused(lambda number: request_from("127.0.0.2", strict, "POST", path, first))
+    assert statuses[:40] == [200] * 40
+    assert "at most 40 requests a minute are allowed for a person" in answer["detail"] and answer["detail"][-1] == "."
+    assert 1 <= int(headers["Retry-After"]) <= 60
+    assert request_from("127.0.0.2", strict, "POST", path, second)[0] == 200, "another person"
+    assert request_from("127.0.0.2", strict, "POST", "/api/lookahead", CALL)[0] == 200, "a program"
+
+
+def test_an_address_has_the_limits_of_several_people_and_no_header_changes_it(strict: str) -> None:
+    body = {page: stop_of(strict, page) for page in PAGES[:7]}
+
+    def send(number: int) -> tuple[int, Any, Any]:
+        forged = {"X-Forwarded-For": f"192.0.2.{number % 250}"}
+        page = PAGES[number % 7]
+        return request_from("127.0.0.3", strict, "POST", "/gradio_api/component_server", body[page], **forged)
+
+    statuses, _, answer = until_refused(send)
+    assert statuses[:120] == [200] * 120
+    assert "3 times as many for an address" in answer["detail"]
+    assert request_from("127.0.0.4", strict, "POST", "/api/lookahead", CALL)[0] == 200, "another address"
+
+
+def test_characters_are_limited_too(strict: str) -> None:
+    long = json.dumps({"text": "a", "k": 1, "depth": 1}).encode() + b" " * 99_000
+    statuses = [request_from("127.0.0.5", strict, "POST", "/api/lookahead", long) for _ in range(3)]
+    assert [status for status, _, _ in statuses] == [200, 429, 429]
+    assert "at most 100,000 characters a minute" in statuses[-1][2]["detail"]
+
+
+def test_a_budget_is_used_up_and_comes_back_evenly() -> None:
+    now = 0.0
+    budgets = Budgets(60, clock=lambda: now)
+    assert [budgets.take("a") for _ in range(60)] == [0.0] * 60
+    assert budgets.take("a") == pytest.approx(1.0)
+    assert budgets.take("b") == 0.0
+    now = 2.5
+    assert [budgets.take("a") for _ in range(2)] == [0.0] * 2
+    assert budgets.take("a") == pytest.approx(0.5)
+    now = 1000.0
+    assert budgets.take("a", 70) == 0.0, "an amount above all of it takes all of it"
+    assert budgets.take("a") == pytest.approx(1.0)
+
+
+def test_what_was_refused_for_a_person_was_not_taken_from_another() -> None:
+    limits = CallerLimits(Settings(person_requests=2, address_people=2), clock=lambda: 0.0)
+    for _ in range(2):
+        limits.admit_person(Caller("a", "one"), 10)
+    with pytest.raises(TooOften) as refused:
+        limits.admit_person(Caller("a", "one"), 10)
+    assert refused.value.retry_after == 30
+    limits.admit_person(Caller("a", "two"), 10)
+    limits.admit_person(Caller("b", "one"), 10)
+    for _ in range(4):
+        limits.admit_address("a")
+    with pytest.raises(TooOften):
+        limits.admit_address("a")
+    limits.admit_address("b")
+
+
+def test_requests_of_one_key_take_turns_in_the_order_they_came_and_others_do_not_wait() -> None:
+    async def run() -> list[str]:
+        turns, events = Turns(2), []
+
+        async def one(key: str, name: str, hurry: asyncio.Event) -> None:
+            leave = await turns.enter(key)
+            events.append(name)
+            await hurry.wait()
+            leave()
+            leave()
+
+        doors = [asyncio.Event() for _ in range(5)]
+        tasks = [asyncio.ensure_future(one("a", f"a{place}", door)) for place, door in enumerate(doors)]
+        tasks.append(asyncio.ensure_future(one("b", "b", doors[0])))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert events == ["a0", "a1", "b"]
+        for door in doors:
+            door.set()
+        await asyncio.gather(*tasks)
+        return events
+
+    assert asyncio.run(run()) == ["a0", "a1", "b", "a2", "a3", "a4"]
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "trusted", "address"),
+    [
+        ("192.0.2.1", [], "", "192.0.2.1"),
+        ("192.0.2.1", ["198.51.100.7"], "", "192.0.2.1"),
+        ("127.0.0.1", ["198.51.100.7"], "", "127.0.0.1"),
+        ("10.0.0.1", ["198.51.100.7"], "10.0.0.0/8", "198.51.100.7"),
+        ("10.0.0.1", ["198.51.100.7"], "10.0.0.2", "10.0.0.1"),
+        # What the sender has written itself comes before what the proxy adds.
+        ("10.0.0.1", ["203.0.113.9, 198.51.100.7"], "10.0.0.0/8", "198.51.100.7"),
+        ("10.0.0.1", ["203.0.113.9", "198.51.100.7, 10.2.3.4"], "10.0.0.0/8", "198.51.100.7"),
+        ("10.0.0.1", ["10.9.9.9, 10.2.3.4"], "10.0.0.0/8", "10.9.9.9"),
+        ("10.0.0.1", [], "10.0.0.0/8", "10.0.0.1"),
+        ("10.0.0.1", ["198.51.100.7:4711"], "10.0.0.1", "198.51.100.7"),
+        ("10.0.0.1", ["[2001:db8:1:2:3::4]:80"], "10.0.0.1", "2001:db8:1:2::"),
+        ("10.0.0.1", ["nonsense " * 40], "10.0.0.1", ("nonsense " * 40)[:64]),
+        ("2001:db8:1:2:ffff::1", [], "", "2001:db8:1:2::"),
+        ("::ffff:192.0.2.1", [], "", "192.0.2.1"),
+        ("", [], "", ""),
+    ],
+)
+def test_the_address_is_that_of_the_connection_or_what_a_trusted_proxy_says(
+    peer: str, forwarded: list[str], trusted: str, address: str
+) -> None:
+    headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
+    networks = Settings(trusted_proxies=trusted).proxy_networks
+    written = {"client": ("203.0.113.200", 0), "lookahead.peer": peer, "headers": headers}
+    assert address_of(written if peer else {"client": None, "headers": headers}, networks) == address
+
+
+def test_a_space_trusts_its_own_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    scope = {"client": ("10.20.1.2", 0), "headers": [(b"x-forwarded-for", b"192.0.2.1, 198.51.100.7")]}
+    assert address_of(scope, Settings().proxy_networks) == "10.20.1.2"
+    monkeypatch.setenv("SPACE_ID", "somebody/lookahead")
+    assert address_of(scope, Settings().proxy_networks) == "198.51.100.7"
+    assert address_of(scope, Settings(trusted_proxies="192.0.2.99").proxy_networks) == "10.20.1.2"
