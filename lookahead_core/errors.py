@@ -33,6 +33,10 @@ class WorkerLost(NoRoom):
     """The worker process that computed a request has ended in the middle of it; another one takes the next request."""
 
 
+class Interrupted(NoRoom):
+    """The work for a request has ended in the middle for a reason outside of it; the same request may succeed again."""
+
+
 class TextError(LookaheadError):
     """The text cannot be encoded or decoded: it holds half of a surrogate pair, or the model has no tokenizer."""
 

@@ -11,10 +11,21 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from lookahead_core.engines.engine import NodeScores
+from lookahead_core.errors import Interrupted
 from lookahead_core.tree import Node
 
 log = logging.getLogger(__name__)
 CLOSING_FAILED = "The steps of a request could not be closed."
+INTERRUPTED = "The server's work was interrupted. Your text is safe; trying again …"
+
+
+def as_exception(error: BaseException) -> Exception:
+    """Return an Exception unchanged; for any other error, which would end a thread, an Interrupted with it as cause."""
+    if isinstance(error, Exception):
+        return error
+    interrupted = Interrupted(INTERRUPTED)
+    interrupted.__cause__ = error
+    return interrupted
 
 
 @dataclass(eq=False)
@@ -99,15 +110,15 @@ class Job:
     def run(self) -> tuple[bool, Exception | None]:
         """Run the steps until `request` is set, until one step has ended, or to their end.
 
-        Returns whether the job has ended, and the error of its steps or of `on_step` if one was raised. The job must
-        not wait for a pass, see `waits`.
+        Returns whether the job has ended, and the error of its steps or of `on_step` if one was raised, see
+        `as_exception`. The job must not wait for a pass, see `waits`.
         """
         if self._coroutine is None:
             self._coroutine = greenlet(self._run_steps)
         try:
             self._coroutine.switch()
-        except Exception as error:
-            return True, error
+        except BaseException as error:
+            return True, as_exception(error)
         return self._coroutine.dead, None
 
     def wait_for(self, request: PassRequest) -> None:
@@ -141,14 +152,14 @@ class Job:
                 if self.waits:
                     make_pass(self)
                 self._coroutine.switch()
-        except Exception:
+        except BaseException:
             log.exception(CLOSING_FAILED)
 
     def end(self, error: Exception | None) -> None:
         """Call `on_end`; log an error of it, which must not end the thread for other clients."""
         try:
             self.on_end(error)
-        except Exception:
+        except BaseException:
             log.exception("The client could not be told that its request has ended.")
 
     def _run_steps(self) -> None:

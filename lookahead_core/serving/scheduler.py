@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import functools
 import itertools
+import logging
 import threading
 import time
 import weakref
@@ -23,11 +24,12 @@ from lookahead_core.engines import engine as base
 from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
 from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.errors import NoRoom
-from lookahead_core.serving.job import Job, PassRequest
+from lookahead_core.errors import Interrupted, NoRoom
+from lookahead_core.serving.job import INTERRUPTED, Job, PassRequest
 from lookahead_core.serving.shared_passes import READ_CHUNK, make_pass, make_passes, row_count
 from lookahead_core.tree import Node, TokenTree
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 MAX_WAITING = 256
 """Maximum number of clients with a request, and of clients with a prefetch."""
@@ -277,9 +279,27 @@ class Scheduler:
             self._dropped.append(job)
 
     def _work(self) -> None:
-        """Make rounds until there is no more work: the scheduler's thread."""
-        while self._make_round():
-            pass  # no job and so no document is referred to while the thread waits for work
+        """Make rounds until there is no more work: the scheduler's thread.
+
+        An error outside of steps and passes ends all jobs with `INTERRUPTED`, and the thread goes on: nobody would ever
+        get an answer from a dead one.
+        """
+        while True:
+            try:
+                while self._make_round():
+                    pass  # no job and so no document is referred to while the thread waits for work
+                return
+            except BaseException:
+                log.exception("The scheduler could not go on: all its jobs have ended.")
+            self._end_all()
+
+    def _end_all(self) -> None:
+        """Close all jobs and end them with an Interrupted error; passes that they need to clean up fail with it too."""
+        with self._change:
+            jobs = self._clear()
+        for job in jobs:
+            job.close(_fail_pass)
+            job.end(Interrupted(INTERRUPTED))
 
     def _make_round(self) -> bool:
         """Wait for jobs, run each until it needs a pass, and make passes; False if the thread is to end."""
@@ -355,6 +375,10 @@ class Scheduler:
         self._requests.clear()
         self._prefetches.clear()
         return jobs
+
+
+def _fail_pass(job: Job) -> None:
+    job.pending.error, job.pending.done = Interrupted(INTERRUPTED), True
 
 
 @atexit.register

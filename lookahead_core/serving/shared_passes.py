@@ -9,7 +9,7 @@ import torch
 
 from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.engines.engine import Engine
-from lookahead_core.serving.job import Job, PassRequest
+from lookahead_core.serving.job import Job, PassRequest, as_exception
 from lookahead_core.tree import Node
 
 MAX_ROWS = 64
@@ -116,12 +116,12 @@ def make_pass(engine: Engine, jobs: Sequence[Job]) -> None:
     started = time.perf_counter()
     try:
         _compute(engine, requests)
-    except Exception as error:
+    except BaseException as error:
         if len(requests) > 1:
             for job in jobs:
                 make_pass(engine, [job])
             return
-        requests[0].error = error
+        requests[0].error = as_exception(error)
     seconds = time.perf_counter() - started
     for job, request, count in zip(jobs, requests, rows, strict=True):
         job.pass_seconds += seconds * count / sum(rows)
@@ -134,8 +134,8 @@ def read_chunk(engine: Engine, job: Job) -> None:
     nodes = request.nodes if request.prefill else engine.nodes_to_prefill(request.nodes[0])
     try:
         engine.prefill(nodes[:READ_CHUNK])
-    except Exception as error:
-        request.error = error
+    except BaseException as error:
+        request.error = as_exception(error)
     job.pass_seconds += time.perf_counter() - started
     request.chunks -= 1
     if request.prefill:
