@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -21,6 +22,7 @@ from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK, NodeScores, group_by_tree, select_logits
 from lookahead_core.engines.joint_cache import joint_cache, joint_masks
 from lookahead_core.engines.masks import MaskPlan, unpack
+from lookahead_core.engines.memory_retry import with_smaller_passes
 from lookahead_core.engines.model_copy import copy_sharing_parameters
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import token_logprobs
@@ -28,9 +30,14 @@ from lookahead_core.errors import CacheFull
 from lookahead_core.settings import MEBIBYTE
 from lookahead_core.tree import Node, TokenTree
 
+T = TypeVar("T")
 HEAD_ROWS = 64
 """Rows of logits of which one number each is needed that are in memory at once. The memory of so few is used again;
 for those of a whole pass, the system would give fresh memory, which takes longer than computing them."""
+PASS_SIZES = (PREFILL_CHUNK, 64, 8)
+"""Tokens of a pass at most: at first, and then each time that memory has run out."""
+LEAST_SHARE = 8
+"""However often memory runs out, the caches may have the bytes that they were allowed at first, divided by this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,8 @@ class CachedEngine:
 
     It is for models that `probe.fit` accepts. Where all caches together would exceed `cache_bytes`, hidden nodes are
     pruned and caches of other trees are cleared; their nodes are computed again when they are needed. CacheFull is
-    raised if the nodes to compute do not fit even so.
+    raised if the nodes to compute do not fit even so. Where a pass runs out of memory, the caches of other trees are
+    cleared, `cache_bytes` is lowered, and smaller passes are tried; NoRoom is raised if even the smallest fails.
     """
 
     def __init__(self, hf_model: Any, *, cache_bytes: int, attention: str = ATTENTION) -> None:
@@ -65,6 +73,7 @@ class CachedEngine:
         """Whether several trees can share a pass: only this project's attention keeps their caches apart."""
         self.plan = MaskPlan.of(self.model_copy.config)
         self.cache_bytes = cache_bytes
+        self._least_cache_bytes = cache_bytes // LEAST_SHARE
         self.passes = 0
         self.pass_costs = PassCosts()
         self.computation = Computation("as transformers computes them", "as transformers computes them")
@@ -111,10 +120,15 @@ class CachedEngine:
         with self._lock, torch.inference_mode():
             for tree, members in group_by_tree(nodes).items():
                 self._mark_used([tree])
-                # Another tree may have taken the slots of ancestors since the caller asked for `nodes_to_prefill`.
-                pending = [(tree, self._uncached(tree, members))]
-                for segments in _split_into_passes(pending, set(), PREFILL_CHUNK):
-                    self._pass(segments)
+                for _ in self._in_smaller_passes(functools.partial(self._prefill_steps, tree, members)):
+                    pass
+
+    def _prefill_steps(self, tree: TokenTree, nodes: Sequence[Node], most: int) -> Iterator[None]:
+        """Generator: prefill nodes of one tree in passes of about `most` tokens; yields None after each pass."""
+        # Another tree may have taken the slots of ancestors since the caller asked for `nodes_to_prefill`.
+        for segments in _split_into_passes([(tree, self._uncached(tree, nodes))], set(), most, most):
+            self._pass(segments)
+            yield
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         return base.roll_out(self, nodes, depth, stop)
@@ -195,30 +209,49 @@ class CachedEngine:
         Ancestors that are not cached are computed too, without scores. With `hidden`, the scores have hidden states;
         without `logits` these only, and no rows of logits. If several trees do not fit together, all are computed
         again, one after the other, so a node may come twice. Raises CacheFull if the nodes of one tree do not fit.
+        NoRoom is raised if memory runs out even in the smallest passes.
         """
         groups = group_by_tree(nodes)
-        try:
-            yield from self._score_groups(groups, PREFILL_CHUNK if self.joins else 0, hidden, logits)
-        except CacheFull:
-            if len(groups) == 1:
-                raise
-            # There is no room for all trees at once. One after the other, each may clear the caches of the others.
-            for tree, members in groups.items():
-                yield from self._score_groups({tree: members}, 0, hidden, logits)
+
+        def score(most: int) -> Iterator[NodeScores]:
+            try:
+                yield from self._score_groups(groups, most if self.joins else 0, hidden, logits, most)
+            except CacheFull:
+                if len(groups) == 1:
+                    raise
+                # There is no room for all trees at once. One after the other, each may clear the caches of the others.
+                for tree, members in groups.items():
+                    yield from self._score_groups({tree: members}, 0, hidden, logits, most)
+
+        yield from self._in_smaller_passes(score)
+
+    def _in_smaller_passes(self, compute: Callable[[int], Iterator[T]]) -> Iterator[T]:
+        """Generator: yield what `compute` yields for the most tokens of a pass; see `with_smaller_passes`."""
+        return with_smaller_passes(compute, PASS_SIZES, self._free_memory)
+
+    def _free_memory(self) -> None:
+        """Clear the caches of all trees that the present pass does not need, and lower `cache_bytes` by a half.
+
+        It stays above a share of what was allowed at first, see LEAST_SHARE.
+        """
+        for cache in self._caches:
+            if cache.last_use < self._uses:
+                cache.clear()
+        self.cache_bytes = max(self.cache_bytes // 2, self._least_cache_bytes)
 
     def _score_groups(
-        self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool, logits: bool
+        self, groups: dict[TokenTree, list[Node]], joined: int, hidden: bool, logits: bool, most: int
     ) -> Iterator[NodeScores]:
         """Generator: compute the nodes in `groups` and their uncached ancestors, and yield scores pass by pass.
 
         Scores are those of nodes in `groups`; passes with ancestors only yield nothing. Trees share passes of up to
-        `joined` nodes; with 0 each has its own.
+        `joined` nodes; with 0 each has its own. A pass of one tree has about `most` nodes at most.
         With `hidden`, the scores have hidden states; without `logits`, no logits. Raises CacheFull, see `_make_room`.
         """
         self._mark_used(groups)
         pending = [(tree, self._pending(tree, members)) for tree, members in groups.items()]
         wanted = {node for members in groups.values() for node in members}
-        for segments in _split_into_passes(pending, wanted, joined):
+        for segments in _split_into_passes(pending, wanted, joined, most):
             rows, vectors = self._pass(segments, hidden, logits)
             nodes = [segment.nodes[index] for segment in segments for index in segment.wanted]
             if nodes:
@@ -372,18 +405,19 @@ def _captured_head_input(model: Any, wanted: bool, with_logits: bool) -> Iterato
 
 
 def _split_into_passes(
-    pending: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int
+    pending: Iterable[tuple[TokenTree, list[Node]]], wanted: set[Node], joined: int, most: int
 ) -> Iterator[list[PassSegment]]:
     """Generator: divide the nodes of each tree in `pending`, in order, into chunks; yield each pass's segments.
 
-    Chunks have `PREFILL_CHUNK` nodes, the last of a tree up to `MAX_LAST_CHUNK`. Successive chunks share a pass if they
-    have at most `joined` nodes together. The segments request the logits of those nodes that are in `wanted`.
+    Chunks have `most` nodes, the last of a tree up to MAX_LAST_CHUNK if `most` is PREFILL_CHUNK. Successive chunks
+    share a pass if they have at most `joined` nodes together. The segments request the logits of those nodes that are
+    in `wanted`.
     """
     segments: list[PassSegment] = []
-    size = 0
+    size, last = 0, MAX_LAST_CHUNK if most == PREFILL_CHUNK else most
     for tree, nodes in pending:
         while nodes:
-            chunk = nodes if len(nodes) <= MAX_LAST_CHUNK else nodes[:PREFILL_CHUNK]
+            chunk = nodes if len(nodes) <= last else nodes[:most]
             nodes = nodes[len(chunk) :]
             if segments and size + len(chunk) > joined:
                 yield segments

@@ -12,13 +12,16 @@ import torch
 from lookahead_core.engines import engine as base
 from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import NodeScores, select_logits
+from lookahead_core.engines.memory_retry import with_smaller_passes
 from lookahead_core.engines.model_copy import copy_sharing_parameters
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.errors import ModelError, is_out_of_memory
+from lookahead_core.errors import ModelError, NoRoom
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
 """The most tokens in a batch of several paths, padding included; one longer path is a batch of its own."""
+BATCH_SIZES = (BATCH_TOKENS, 1024, 1)
+"""The most tokens in a batch: at first, and then each time that memory has run out."""
 BATCH_ROWS = 256
 """The most rows of logits in a batch, including rows that were not requested: each is as large as the vocabulary."""
 LENGTH_DEPENDENT_ROPES = frozenset({"dynamic", "longrope"})
@@ -74,23 +77,28 @@ class UncachedEngine:
     def check_forward(self) -> None:
         """Raise ModelError if a forward pass over three tokens fails, or returns an unexpected number of logits.
 
-        Out-of-memory errors are raised unchanged.
+        If memory runs out, NoRoom is raised.
         """
         tree = TokenTree()
         try:
             self.evaluate([tree.descend(tree.root, [0, 0, 0])])
         except Exception as error:
-            if isinstance(error, ModelError) or is_out_of_memory(error):
+            if isinstance(error, ModelError | NoRoom):
                 raise
             raise ModelError(f"The model fails on a text of three tokens ({type(error).__name__}: {error}).") from error
 
     def _score_in_passes(self, nodes: Sequence[Node]) -> Iterator[NodeScores]:
         """Generator: compute the paths to `nodes`, longest first, and yield the scores of `nodes`, pass by pass.
 
-        Each node comes once, also if `nodes` repeats it.
+        Each node comes once, also if `nodes` repeats it; again if memory runs out, with smaller batches from then on.
+        Raises NoRoom if it runs out for a single path.
         """
-        for batch in self._batches(self._paths(nodes)):
-            yield NodeScores([node for _, wanted in batch for node in wanted], self._pass(batch))
+
+        def score(most: int) -> Iterator[NodeScores]:
+            for batch in self._batches(self._paths(nodes), most):
+                yield NodeScores([node for _, wanted in batch for node in wanted], self._pass(batch))
+
+        return with_smaller_passes(score, BATCH_SIZES, lambda: None)
 
     def _paths(self, nodes: Sequence[Node]) -> Iterator[_PathRequest]:
         """Generator: yield the paths to run, longest first, each with those of `nodes` whose logits it is to give.
@@ -106,17 +114,17 @@ class UncachedEngine:
                 del waiting[node]
             yield path, wanted
 
-    def _batches(self, paths: Iterator[_PathRequest]) -> Iterator[list[_PathRequest]]:
+    def _batches(self, paths: Iterator[_PathRequest], most: int) -> Iterator[list[_PathRequest]]:
         """Generator: group successive paths, which must come longest first, into batches of one pass each.
 
-        Batches stay within `BATCH_TOKENS` and `BATCH_ROWS`, except that one path alone may exceed `BATCH_TOKENS`. With
+        Batches stay within `most` tokens and `BATCH_ROWS`, except that one path alone may have more tokens. With
         `same_length_only` the paths of a batch have one length.
         """
         batch: list[_PathRequest] = []
         depths: set[int] = set()
         for path, wanted in paths:
             longest, joint_depths = len(batch[0][0]) if batch else 0, depths | {node.depth for node in wanted}
-            full = (len(batch) + 1) * longest > BATCH_TOKENS or (len(batch) + 1) * len(joint_depths) > BATCH_ROWS
+            full = (len(batch) + 1) * longest > most or (len(batch) + 1) * len(joint_depths) > BATCH_ROWS
             if batch and (full or (self.same_length_only and len(path) != longest)):
                 yield batch
                 batch, joint_depths = [], {node.depth for node in wanted}

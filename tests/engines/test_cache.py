@@ -97,8 +97,8 @@ def test_an_error_while_the_cache_grows_leaves_no_layer_with_old_slots(monkeypat
 
     monkeypatch.setattr(SlotLayer, "resize", failing)
     longer = head.tree.descend(head, range(100, 150))
-    with pytest.raises(MemoryError):
-        engine.evaluate([longer])
+    # The engine clears the cache and tries again, with smaller passes.
+    assert_rows_equal_plain(hf_model, [longer], engine.evaluate([longer]))
     monkeypatch.undo()
     head.tree.cache.check()
     assert_rows_equal_plain(hf_model, [longer], engine.evaluate([longer]))
