@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+NO_MEMORY = (
+    "There is no memory left for this text and its branches. To go on, shorten the text, ask for fewer or shorter "
+    "branches, or try again later."
+)
+"""The sentence for errors of requests that `is_out_of_memory` recognises."""
+
 
 class LookaheadError(Exception):
     """The base class of errors whose message is shown to the user as it is: it says what is wrong and what to do."""
@@ -35,6 +41,18 @@ class WorkerLost(NoRoom):
 
 class Interrupted(NoRoom):
     """The work for a request has ended in the middle for a reason outside of it; the same request may succeed again."""
+
+
+class InvalidLogits(LookaheadError):
+    """The model has returned logits that are not numbers (NaN) or infinite, so that there are no probabilities."""
+
+    status = 500
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The model's computation has failed for this text: it returned values that are no numbers. Change the text "
+            "a little to try again; where that happens often, load the model with LOOKAHEAD_DTYPE=float32."
+        )
 
 
 class TextError(LookaheadError):

@@ -40,6 +40,11 @@ class ColumnViews:
         self._sessions: dict[str | None, PageSession] = {}
         self._shown: list[tuple[Column, PageSession, Lookahead]] = []
 
+    @property
+    def tree_bytes(self) -> int:
+        """The approximate bytes of the trees of all sessions that are not the page's own; from any thread."""
+        return sum(session.tree_bytes for session in list(self._sessions.values()))
+
     def answer_steps(self, request: BranchRequest, owner: PageSession) -> Iterator[View]:
         """Answer a request with columns: a generator of JSON values, like `PageSession.answer_steps`.
 

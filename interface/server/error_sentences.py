@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from lookahead_core.errors import LookaheadError
+from lookahead_core.errors import NO_MEMORY, LookaheadError, is_out_of_memory
 
 UNEXPECTED = "Something went wrong on the server; your text is untouched. Change it a little to try again."
 """The sentence for errors that are neither a LookaheadError nor a ValueError."""
@@ -25,11 +25,14 @@ class Refused(LookaheadError):
 
 
 def sentence(error: Exception) -> str:
-    """Return the text of a LookaheadError or ValueError; for others return UNEXPECTED and log the traceback."""
+    """Return the text of a LookaheadError or ValueError; for others return UNEXPECTED and log the traceback.
+
+    If memory has run out, it is NO_MEMORY in place of UNEXPECTED.
+    """
     if isinstance(error, LookaheadError | ValueError):
         return str(error)
     logging.getLogger(__name__).error("A request could not be answered.", exc_info=error)
-    return UNEXPECTED
+    return NO_MEMORY if is_out_of_memory(error) else UNEXPECTED
 
 
 def as_news(error: Exception) -> dict[str, Any]:

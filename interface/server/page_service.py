@@ -14,11 +14,11 @@ from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id,
 from interface.server.error_sentences import as_news, sentence
 from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
-from interface.server.request_progress import News, RequestProgress
-from interface.server.session_lifetime import MOST_PAGES, OpenPages
+from interface.server.request_progress import ABSENT, News, RequestProgress
+from interface.server.session_lifetime import MOST_PAGES, OpenPage, OpenPages
 from interface.server.shared_gpu import Visitor
 from lookahead_core.engines.dispatch import dispatcher_of
-from lookahead_core.errors import LookaheadError, NoRoom
+from lookahead_core.errors import Interrupted, LookaheadError, NoRoom
 
 if TYPE_CHECKING:
     from lookahead_core import Model
@@ -134,37 +134,64 @@ class PageService:
             if latest is not None:
                 latest.supersede()
             page.progress = None
-            self._start(page.session, progress)
+            self._start(page, progress)
             page.progress = progress
+            progress.call_later(ABSENT / 2, lambda: self._check_presence(page, progress))
         return progress
 
-    def _start(self, session: PageSession, progress: RequestProgress) -> None:
+    def _check_presence(self, page: OpenPage, progress: RequestProgress) -> None:
+        """End the work of a page that has not polled for ABSENT seconds; else check again later.
+
+        Does nothing if the request is over or no longer the page's latest one.
+        """
+        if progress.over or page.progress is not progress:
+            return
+        if progress.is_present:
+            progress.call_later(ABSENT / 2, lambda: self._check_presence(page, progress))
+        else:
+            self.open_pages.end_work(progress.request.page, page)
+
+    def _start(self, page: OpenPage, progress: RequestProgress) -> None:
         """Submit the steps of the request of `progress` to the scheduler, and return at once.
 
         Their results go to `progress`, in place of an older job of the page; at the end `_answered` is called. Raises
         NoRoom if the scheduler takes no more jobs.
         """
 
+        session = page.session
+
         def end(error: Exception | None) -> None:
-            progress.call_in_loop(self._answered, session, progress, error)
+            progress.call_in_loop(self._answered, page, session, progress, error)
 
         steps = session.answer_steps(progress.request)
         self.loader.scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end)
 
-    def _answered(self, session: PageSession, progress: RequestProgress, error: Exception | None) -> None:
+    def _answered(
+        self, page: OpenPage, session: PageSession, progress: RequestProgress, error: Exception | None
+    ) -> None:
         """End a request after its last step, with the state `error` and `as_news(error)` if `error` is not None.
 
-        A request without an error that is settled and has `ahead` set does not end yet: after AHEAD_AFTER seconds
-        prefetching begins, and the request ends after that.
+        For an Interrupted error the state is `full`, so that the page sends the request again. After it, and after an
+        unexpected error, the page gets a new session in place of `session`. A request without an error that is settled
+        and has `ahead` set does not end yet: after AHEAD_AFTER seconds prefetching begins, and the request ends after
+        that.
         """
         if error is not None:
-            progress.finish(state="error", **as_news(error))
+            self._renew_after(error, page, session)
+            state = "full" if isinstance(error, Interrupted) else "error"
+            progress.finish(state=state, **as_news(error))
         elif progress.request.ahead and progress.settled:
-            progress.call_later(AHEAD_AFTER, lambda: self._prefetch(session, progress))
+            progress.call_later(AHEAD_AFTER, lambda: self._prefetch(page, session, progress))
         else:
             progress.finish()
 
-    def _prefetch(self, session: PageSession, progress: RequestProgress) -> None:
+    def _renew_after(self, error: Exception, page: OpenPage, session: PageSession) -> None:
+        """Give a page a new session in place of this one if `error` may have left its document in any state."""
+        expected = isinstance(error, LookaheadError | ValueError) and not isinstance(error, Interrupted)
+        if page.session is session and not expected:
+            self.open_pages.renew(page)
+
+    def _prefetch(self, page: OpenPage, session: PageSession, progress: RequestProgress) -> None:
         """Submit the prefetching steps of a request, which ends after them; nothing if it has ended already.
 
         An error of these steps is logged and ends the request like their end. If the scheduler takes no more jobs,
@@ -176,11 +203,12 @@ class PageService:
         def end(error: Exception | None) -> None:
             if error is not None:
                 logging.getLogger(__name__).warning("Prefetching views has ended early: %s", error)
+                progress.call_in_loop(self._renew_after, error, page, session)
             progress.call_in_loop(progress.finish)
 
-        steps, page = session.ahead_steps(progress.request), progress.request.page
+        steps, client = session.ahead_steps(progress.request), progress.request.page
         try:
-            self.loader.scheduler.submit(steps, page, on_step=progress.add, on_end=end, prefetch=True)
+            self.loader.scheduler.submit(steps, client, on_step=progress.add, on_end=end, prefetch=True)
         except LookaheadError:
             progress.finish()  # the scheduler's queue is full: nothing is prefetched
 

@@ -56,16 +56,16 @@ class RequestProgress:
     def wanted(self) -> bool:
         """Whether the page still needs this request, so that its session should not end.
 
-        Only if `_is_present`. While the request runs, not if it is settled and `news` is waiting, since only prefetched
+        Only if `is_present`. While the request runs, not if it is settled and `news` is waiting, since only prefetched
         views are missing then. Once it is over, not if its end was delivered: `news` has returned since, or the page
         has stopped it.
         """
         if self.over:
-            return not self._end_delivered and self._is_present
-        return self._is_present and not (self.settled and self._waiting)
+            return not self._end_delivered and self.is_present
+        return self.is_present and not (self.settled and self._waiting)
 
     @property
-    def _is_present(self) -> bool:
+    def is_present(self) -> bool:
         """Whether `news` is waiting, or has returned within the last ABSENT seconds, or this was made within them."""
         return self._waiting > 0 or self._clock() - self._last_poll <= ABSENT
 

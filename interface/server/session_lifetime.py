@@ -9,12 +9,16 @@ from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
 from interface.server.request_progress import RequestProgress
 from lookahead_core.serving.expiring_store import ExpiringStore
+from lookahead_core.settings import MEBIBYTE
 
 if TYPE_CHECKING:
     from lookahead_core import Model
 
-MOST_PAGES = 64
+MOST_PAGES = 256
 """The most pages that have a session at once; if all of them wait for an answer, a further page is refused."""
+MOST_TREE_BYTES = 512 * MEBIBYTE
+"""Bytes that the trees of all sessions may have together, see `PageSession.tree_bytes`. Their KV caches are bounded by
+the engine, which clears those that were unused for longest."""
 MAX_IDLE_SECONDS = 3600.0
 """Seconds without a request after which a session ends, with the text and the tree that it holds."""
 
@@ -51,10 +55,17 @@ class OpenPages(ExpiringStore[OpenPage]):
 
     A session ends, with its work, if neither was called for its page for MAX_IDLE_SECONDS; this is noticed at the next
     such call for any page. When a new page needs room, the session that was unused for longest and is not `busy` ends;
-    if all are busy, `get_or_make` raises NoRoom.
+    if all are busy, `get_or_make` raises NoRoom. Sessions end in the same order while their trees have more than
+    `most_bytes` together. A page whose session has ended gets a new one for its own text at its next request.
     """
 
-    def __init__(self, loader: ModelLoader, make_session: Callable[[Model], PageSession], most: int) -> None:
+    def __init__(
+        self,
+        loader: ModelLoader,
+        make_session: Callable[[Model], PageSession],
+        most: int,
+        most_bytes: int = MOST_TREE_BYTES,
+    ) -> None:
         """`make_session` makes a session on the loaded model; at most `most` pages have one at once.
 
         The model must be loaded before `get_or_make` is called.
@@ -65,6 +76,8 @@ class OpenPages(ExpiringStore[OpenPage]):
             self._begin_session,
             capacity=most,
             max_idle_seconds=MAX_IDLE_SECONDS,
+            max_bytes=most_bytes,
+            bytes_of=lambda page: page.session.tree_bytes,
             is_busy=lambda page: page.busy,
             on_forget=self._end_session,
         )
@@ -72,6 +85,18 @@ class OpenPages(ExpiringStore[OpenPage]):
     def _begin_session(self) -> OpenPage:
         assert self._loader.model is not None
         return OpenPage(self._make_session(self._loader.model))
+
+    def renew(self, page: OpenPage) -> None:
+        """Give a page a new session, after an unexpected error that may have left its document in any state."""
+        page.session = self._begin_session().session
+
+    def end_work(self, page_id: str, page: OpenPage) -> None:
+        """Stop the passes of a page that is no longer present, and end its request; its session stays.
+
+        If the page comes back, its request is unknown, and the page sends it again.
+        """
+        self._end_session(page_id, page)
+        page.progress = None
 
     def _end_session(self, page_id: str, page: OpenPage) -> None:
         """End the work of a page whose session has ended: stop its passes and end its request, without an error."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.engines.prediction_rows import top_k_sorted
+from lookahead_core.engines.prediction_rows import require_numbers, top_k_sorted
 
 SLICE = 8
 """Rows processed at once, so that they stay in the processor's cache."""
@@ -32,7 +32,7 @@ def observe(logits: torch.Tensor, token_ids: Sequence[int], k: int) -> Iterator[
     """Yield the facts about each of `token_ids`, in order, with the `k` likeliest tokens; fewer if there are no more.
 
     `logits` has shape (tokens, vocabulary): a row predicts the token of the same index. Passes over each row only a few
-    times, and never computes log-probabilities of whole rows.
+    times, and never computes log-probabilities of whole rows. Raises InvalidLogits where a log-probability is NaN.
     """
     ids = torch.tensor(token_ids, device=logits.device)[:, None]
     top_ids = top_k_sorted(logits, min(k, logits.shape[-1]))
@@ -44,7 +44,9 @@ def observe(logits: torch.Tensor, token_ids: Sequence[int], k: int) -> Iterator[
     in_top, index = (top_ids == ids).max(-1)
     ranks = 1 + index.masked_scatter(~in_top, _count_larger(logits, own, (~in_top).nonzero()[:, 0]))
     columns = (own[:, 0] - log_total, ranks, log_total - mean, top_ids, top - log_total[:, None])
-    for logprob, rank, entropy, likeliest, logprobs in zip(*(column.tolist() for column in columns), strict=True):
+    lists = [column.tolist() for column in columns]
+    require_numbers(lists[0])
+    for logprob, rank, entropy, likeliest, logprobs in zip(*lists, strict=True):
         yield TokenFacts(logprob, rank, entropy, tuple(zip(likeliest, logprobs, strict=True)))
 
 

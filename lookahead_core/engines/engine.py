@@ -10,7 +10,7 @@ import torch
 
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import LogitRows, token_logprobs
-from lookahead_core.errors import ModelError
+from lookahead_core.errors import InvalidLogits, ModelError
 from lookahead_core.tree import Node, TokenTree
 
 PREFILL_CHUNK = 512
@@ -219,10 +219,18 @@ class NodeScores:
     def store_predictions(self, nodes: Iterable[Node]) -> None:
         """Set `prediction` of each of these nodes, and mark the nodes as visible in their tree.
 
-        A prediction that a node already has is replaced.
+        A prediction that a node already has is replaced. Raises InvalidLogits if there are no probabilities after one
+        of the nodes; then the caches of their trees are cleared, since keys and values may be invalid too.
         """
         chosen = list(nodes)
-        for node, prediction in zip(chosen, self._select(chosen).predictions(), strict=True):
+        try:
+            predictions = self._select(chosen).predictions()
+        except InvalidLogits:
+            for tree in group_by_tree(chosen):
+                if tree.cache is not None:
+                    tree.cache.clear()
+            raise
+        for node, prediction in zip(chosen, predictions, strict=True):
             node.prediction = prediction
             node.tree.mark_visible(node)
 

@@ -8,14 +8,10 @@ from typing import TypeVar
 
 import torch
 
-from lookahead_core.errors import NoRoom, is_out_of_memory
+from lookahead_core.errors import NO_MEMORY, NoRoom, is_out_of_memory
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-NO_MEMORY = (
-    "There is no memory left for this text and its branches. To go on, shorten the text, ask for fewer or shorter "
-    "branches, or try again later."
-)
 
 
 def with_smaller_passes(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 
+from lookahead_core.errors import InvalidLogits
 from lookahead_core.prediction import Prediction
 from lookahead_core.reheating import TAIL_BIN
 
@@ -101,7 +102,7 @@ class LogitRows:
     def predictions(self) -> list[Prediction]:
         """Return a `Prediction` for each row, in order, with its `TOP_TOKENS` most likely tokens, or all if fewer.
 
-        `Prediction.row` is not set.
+        `Prediction.row` is not set. Raises InvalidLogits if a row has NaN or plus infinity, or no finite number.
         """
         token_ids = top_k_sorted(self.logits, min(TOP_TOKENS, self.logits.shape[-1]), self)
         best = token_ids[:, :1]
@@ -115,6 +116,7 @@ class LogitRows:
             # 0 * -inf is NaN: a token with logit -inf must not spoil the entropy.
             mean = torch.linalg.vecdot(self.probabilities, below.clamp_min(torch.finfo(below.dtype).min))
             entropies = (-best_logprob[:, 0] - mean).tolist()
+            require_numbers(entropies)
         totals = (highest - best_logprob)[:, 0]
         columns = [column.tolist() for column in (token_ids, logprobs, _tail_histograms(below, token_ids), totals)]
         return [
@@ -193,7 +195,8 @@ def _tail_histograms(below: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
 def token_logprobs(logits: torch.Tensor, token_ids: Sequence[int]) -> list[float]:
     """Return the natural log-probability of one token for each row of logits: `token_ids[i]` in row i.
 
-    `logits` has the shape (rows, vocabulary), float32. Rows are normalised a few at a time, and none is stored.
+    `logits` has the shape (rows, vocabulary), float32. Rows are normalised a few at a time, and none is stored. Raises
+    InvalidLogits like `LogitRows.predictions`.
     """
     ids = torch.tensor(token_ids, dtype=torch.int64, device=logits.device)[:, None]
     # All slices share a buffer: logsumexp allocates, and takes four times as long.
@@ -204,4 +207,12 @@ def token_logprobs(logits: torch.Tensor, token_ids: Sequence[int]) -> list[float
         own[first : first + SLICE] = probabilities.gather(1, ids[first : first + SLICE])[:, 0].log()
     imprecise = (own < MIN_PRECISE).nonzero()[:, 0]
     own[imprecise] = logits[imprecise].gather(1, ids[imprecise])[:, 0] - logits[imprecise].logsumexp(-1)
-    return own.tolist()
+    values: list[float] = own.tolist()
+    require_numbers(values)
+    return values
+
+
+def require_numbers(values: Iterable[float]) -> None:
+    """Raise InvalidLogits if one of these values, which were computed from rows of logits, is NaN."""
+    if any(map(math.isnan, values)):
+        raise InvalidLogits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -17,6 +18,7 @@ FULL = "Too many people are writing here just now, so there is no room for anoth
 class ExpiringStore(Generic[T]):
     """Values by key, at most `capacity`: when full, a new key replaces the longest unused value that is not busy.
 
+    Values that are not busy also make room, the longest unused first, while all together have more than `max_bytes`.
     Values that were not used for long are forgotten too. All methods may be called from any thread.
     """
 
@@ -26,6 +28,8 @@ class ExpiringStore(Generic[T]):
         *,
         capacity: int = 64,
         max_idle_seconds: float = 3600.0,
+        max_bytes: float = math.inf,
+        bytes_of: Callable[[T], int] = lambda value: 0,
         is_busy: Callable[[T], bool] = lambda value: False,
         on_forget: Callable[[str, T], Any] = lambda key, value: None,
         clock: Callable[[], float] = time.monotonic,
@@ -33,12 +37,15 @@ class ExpiringStore(Generic[T]):
         """`make` makes a value for a new key; `is_busy` returns whether a value must stay although room is needed.
 
         Values that were not used for more than `max_idle_seconds` are forgotten at the next `get_or_make` or `find`,
-        busy or not. `on_forget` is called with each forgotten key and value. The functions are called while the store
-        is locked, so they must not use it. `clock` returns the time in seconds.
+        busy or not. `bytes_of` returns the present size of a value; sizes are added up at each `get_or_make`.
+        `on_forget` is called with each forgotten key and value. The functions are called while the store is locked, so
+        they must not use it. `clock` returns the time in seconds.
         """
         self._make = make
         self._capacity = capacity
         self._max_idle_seconds = max_idle_seconds
+        self._max_bytes = max_bytes
+        self._bytes_of = bytes_of
         self._is_busy = is_busy
         self._on_forget = on_forget
         self._clock = clock
@@ -55,7 +62,9 @@ class ExpiringStore(Generic[T]):
             self._forget_idle()
             if key not in self._values:
                 self._make_room()
-            return self._used(key, self._values[key][0] if key in self._values else self._make())
+            used = self._used(key, self._values[key][0] if key in self._values else self._make())
+            self._forget_large(key)
+            return used
 
     def find(self, key: str) -> T | None:
         """Return the value of this key; None if there is none, or none any more. Counts as a use."""
@@ -77,6 +86,20 @@ class ExpiringStore(Generic[T]):
             if key is None:
                 raise NoRoom(FULL)
             self._forget(key)
+
+    def _forget_large(self, used: str) -> None:
+        """Forget values that are not busy, the longest unused first, while all have more than `max_bytes`.
+
+        The one whose key is used now stays.
+        """
+        if self._max_bytes == math.inf:
+            return
+        sizes = {key: self._bytes_of(value) for key, (value, _) in self._values.items()}
+        over = sum(sizes.values()) - self._max_bytes
+        for key, size in sizes.items():
+            if over > 0 and key != used and size and not self._is_busy(self._values[key][0]):
+                self._forget(key)
+                over -= size
 
     def _forget_idle(self) -> None:
         oldest = self._clock() - self._max_idle_seconds

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from lookahead_core.errors import InvalidLogits
 from lookahead_core.tree import TokenTree
 from lookahead_core.validation import check_integer
 
@@ -37,13 +38,18 @@ class TreePool:
     def borrow(self, token_ids: Sequence[int]) -> Iterator[TokenTree]:
         """A context manager: the free tree that has the longest prefix of these tokens as a path, or a new tree.
 
-        A tree that has at most half of the tokens is not lent. The tree, also a new one, goes to the pool at the end.
+        A tree that has at most half of the tokens is not lent. The tree, also a new one, goes to the pool at the end,
+        unless the call ends with InvalidLogits: then keys and values of the tree's cache may be invalid.
         """
-        tree = self._take(token_ids)
+        tree, valid = self._take(token_ids), True
         try:
             yield tree
+        except InvalidLogits:
+            valid = False
+            raise
         finally:
-            self._return(tree)
+            if valid:
+                self._return(tree)
 
     @property
     def free_trees(self) -> list[TokenTree]:

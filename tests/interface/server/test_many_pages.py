@@ -16,7 +16,6 @@ from interface import ModelLoader
 from interface.server import request_progress
 from interface.server.page_service import PageService
 from interface.server.page_session import PageSession
-from interface.server.session_lifetime import MOST_PAGES
 from lookahead_core import Model, load_model
 from lookahead_core.errors import NoRoom
 from lookahead_core.serving.expiring_store import ExpiringStore
@@ -103,7 +102,7 @@ def loaded(model: Model) -> ModelLoader:
 
 @pytest.mark.parametrize(
     ("pages", "most", "characters"),
-    [(30, 4, 700), pytest.param(200, MOST_PAGES, 3000, marks=pytest.mark.slow)],
+    [(30, 4, 700), pytest.param(200, 64, 3000, marks=pytest.mark.slow)],
     ids=["a few", "a class"],
 )
 def test_more_pages_than_slots_all_get_their_views_and_no_text_is_evaluated_twice(
