@@ -22,6 +22,7 @@ def build(service: PageService) -> None:
     with gr.Row(elem_classes="desk assisting"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
             static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css")
-        with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView(prefix="chat-", hint=HINT):
+        with gr.Column(elem_classes="card", scale=6, min_width=300):
             branch_controls("chat-")
+            BranchView(prefix="chat-", hint=HINT)
     footer_and_script("tabs/assistant/assistant.js", service.functions)

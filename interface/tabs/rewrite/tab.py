@@ -1,4 +1,4 @@
-"""Layout of the Rewrite tab: source and instruction on the left, the new text and its branches on the right."""
+"""Layout of the Rewrite tab: instruction, source and the new text on the left, branches on the right."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def build(service: PageService) -> None:
     The Write tab may use the same service. The script's requests also hold instruction and source.
     """
     with gr.Row(elem_classes="desk rewriting"):
-        with gr.Column(elem_classes="card", scale=5, min_width=300):
-            static_html(FOLDER / "source.html", SHEET, FOLDER / "source.css", FOLDER / "shortened_source.css")
-        with gr.Column(elem_classes="pile", scale=6, min_width=300):
+        with gr.Column(elem_classes="pile", scale=5, min_width=300):
+            with gr.Column(elem_classes="card"):
+                static_html(FOLDER / "source.html", SHEET, FOLDER / "source.css", FOLDER / "shortened_source.css")
             with gr.Column(elem_classes="card"):
                 static_html(FOLDER / "paper.html", SHEET, FOLDER / "paper.css")
-            with gr.Column(elem_classes="card"), BranchView(prefix="rewrite-", hint=HINT):
-                branch_controls("rewrite-")
+        with gr.Column(elem_classes="card", scale=6, min_width=300):
+            branch_controls("rewrite-")
+            BranchView(prefix="rewrite-", hint=HINT)
     functions = [*service.functions, *Shortening(service.loader).functions]
     footer_and_script("tabs/rewrite/rewrite.js", functions)

@@ -23,11 +23,13 @@ export function offerExample(element, {holds, fill, field, changes}) {
 }
 
 /**
- * Write an example into a field, as if it were typed.
+ * Write an example into a field, as if it were typed. The caret is put before it, so that its beginning is seen.
  * @param {HTMLTextAreaElement} field
  * @param {string} text
  */
 export function fillField(field, text) {
   field.value = text;
+  field.setSelectionRange(0, 0);
+  field.scrollTop = 0;
   field.dispatchEvent(new Event('input', {bubbles: true}));
 }

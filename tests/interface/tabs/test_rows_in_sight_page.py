@@ -1,0 +1,103 @@
+"""The tabs Rewrite and Type assistant in small windows: rows are in sight, and the Tab key goes from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.support.browser import PATIENCE, Visit, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SIZES = {"laptop": (1280, 720), "phone": (390, 844), "laptop at 200 %": (640, 360)}
+PREFIXES = {"Rewrite": "rewrite-", "Type assistant": "chat-"}
+LONG = " ".join(f"The keeper saw ship {number} and slept." for number in range(14))
+SEEN = """branches => [...branches.querySelectorAll('.branch')].filter(row => {
+  const {left, top, bottom} = row.getBoundingClientRect();
+  return [top + 2, bottom - 2].every(y => row.contains(document.elementFromPoint(left + 60, y)));
+}).length"""
+STOPS = """card => [...card.querySelectorAll('input, select, button, [tabindex], summary')]
+  .filter(one => one.tabIndex >= 0 && !one.disabled && one.checkVisibility() && !one.matches('.skip'))
+  .map(one => { const {top, bottom} = one.getBoundingClientRect(); return [top, bottom, one.id || one.className]; })"""
+
+
+@pytest.fixture(autouse=True)
+def _usual_size(tiny: Visit) -> Iterator[None]:
+    yield
+    tiny.page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def open_with_rows(visit: Visit, tab: str, size: tuple[int, int]) -> Any:
+    """The branch view of a tab that shows five rows; the page is not scrolled."""
+    page, prefix = visit.page, PREFIXES[tab]
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    visit.open_tab(tab)
+    page.get_by_role("button", name="Try an example").locator("visible=true").click()
+    page.wait_for_selector(f"#{prefix}branches[data-state=settled][data-stale=false] .branch", timeout=PATIENCE)
+    expect(page.locator(f"#{prefix}branches .branch")).to_have_count(5)
+    page.evaluate("scrollTo(0, 0)")
+    return page.locator(f"#{prefix}branches")
+
+
+@pytest.mark.parametrize("tab", PREFIXES)
+def test_rows_begin_in_the_upper_half_of_a_laptops_window_and_all_are_seen(tiny: Visit, tab: str) -> None:
+    branches = open_with_rows(tiny, tab, SIZES["laptop"])
+    assert branches.locator(".branch").first.bounding_box()["y"] < 360
+    assert branches.evaluate(SEEN) == 5
+
+
+def test_a_long_source_and_a_long_new_text_move_no_row_and_stay_in_sight(tiny: Visit) -> None:
+    branches = open_with_rows(tiny, "Rewrite", SIZES["laptop"])
+    before = branches.locator(".branch").first.bounding_box()["y"]
+    for name in ("source", "text"):
+        tiny.page.locator(f"#rewrite-{name}").fill(LONG)
+    tiny.page.evaluate("scrollTo(0, 0)")
+    assert branches.locator(".branch").first.bounding_box()["y"] == before
+    box = tiny.page.locator("#rewrite-text").bounding_box()
+    assert box["y"] + box["height"] <= 720
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("tab", PREFIXES)
+def test_the_tab_key_goes_from_the_controls_down_to_the_rows(tiny: Visit, tab: str, size: str) -> None:
+    branches = open_with_rows(tiny, tab, SIZES[size])
+    stops = branches.locator("xpath=ancestor::*[contains(@class, 'card')][1]").evaluate(STOPS)
+    names = [name for *_, name in stops]
+    assert names.index(f"{PREFIXES[tab]}k") == 0 and "sum" in names
+    for (top, _, before), (_, bottom, after) in pairwise(stops):
+        assert bottom > top, f"{after} stands above {before}, which the Tab key reaches first"
+
+
+@pytest.mark.parametrize("tab", PREFIXES)
+def test_on_a_phone_three_rows_are_seen_below_the_text_and_the_controls(tiny: Visit, tab: str) -> None:
+    branches = open_with_rows(tiny, tab, SIZES["phone"])
+    tiny.page.locator(f"#{PREFIXES[tab]}text").evaluate("box => scrollTo(0, box.getBoundingClientRect().top + scrollY)")
+    assert branches.evaluate(SEEN) >= 3
+    controls = tiny.page.locator(f"#{PREFIXES[tab]}controls").bounding_box()
+    assert controls["height"] <= 100 and controls["width"] <= 390
+    assert tiny.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("tab", PREFIXES)
+def test_a_button_that_the_tab_key_finds_leads_from_the_text_to_the_rows(tiny: Visit, tab: str) -> None:
+    branches = open_with_rows(tiny, tab, SIZES["laptop"])
+    tiny.page.locator(f"#{PREFIXES[tab]}text").focus()
+    tiny.page.keyboard.press("Escape")  # hides the grey text, which the Tab key would insert
+    tiny.page.keyboard.press("Tab")
+    skip = tiny.page.get_by_role("button", name="Go to the branches").locator("visible=true")
+    expect(skip).to_be_focused()
+    tiny.page.keyboard.press("Enter")
+    assert branches.evaluate("one => one.contains(document.activeElement)")
+
+
+@pytest.mark.parametrize("tab", ["Rewrite", "Highlights", "Internals"])
+def test_an_example_is_seen_from_its_beginning(tiny: Visit, tab: str) -> None:
+    tiny.page.set_viewport_size({"width": 390, "height": 500})
+    tiny.open_tab(tab)
+    tiny.page.get_by_role("button", name="Try an example").locator("visible=true").click()
+    field = tiny.page.locator("textarea:focus")
+    expect(field).to_have_count(1)
+    assert field.evaluate("one => [one.scrollTop, one.selectionStart]") == [0, 0]
