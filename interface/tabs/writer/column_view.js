@@ -1,7 +1,7 @@
 // One column of the Compare view: its instruction, its temperature, and a branch view with its rows.
 /** @import {BranchViewElement, Column, DrawnRow, RowSettings, View} from '../../web/core/types.d.ts' */
 /** @import {FirstElsewhere} from '../../web/core/compared_columns.js' */
-import {MOST_INSTRUCTION, settingsOfColumn} from '../../web/core/compared_columns.js';
+import {MOST_INSTRUCTION, elsewhereSentence, settingsOfColumn} from '../../web/core/compared_columns.js';
 import {childrenOf, find, findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
 import {formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
@@ -84,9 +84,10 @@ export class ColumnView extends EventTarget {
       setAttribute(row, 'aria-description', letters[index] ? `Begins like row ${letters[index]} of another column` : null);
     });
     setAttribute(this.elsewhere, 'data-stale', this.root.branchView.isStale());
-    this.elsewhere.replaceChildren(...firsts.map(({column, text, odds, same}) => {
-      const beginning = make('i', {text: quotedText(text), dir: 'auto'}), figure = make('b', {text: formatPercent(odds)});
-      return make('li', {}, `Column ${column + 1} begins with `, beginning, same ? ' too: ' : ': here ', figure);
+    this.elsewhere.replaceChildren(...firsts.map(first => {
+      const beginning = make('i', {text: quotedText(first.text), dir: 'auto'}), figure = make('b', {text: formatPercent(first.odds)});
+      const [before, after] = elsewhereSentence(first);
+      return make('li', {}, before, beginning, after, figure);
     }));
   }
 

@@ -85,6 +85,14 @@ export function firstsElsewhere(columns) {
   });
 }
 
+/**
+ * The sentence about a first choice of another column, in the two parts around its text. The odds follow it.
+ * @param {Pick<FirstElsewhere, 'column' | 'same'>} first
+ * @returns {[before: string, after: string]}
+ */
+export const elsewhereSentence = ({column, same}) =>
+  [`Column ${column + 1} begins with `, `${same ? ' too' : ''}; its chance here: `];
+
 /** @param {Row[]} rows */
 function firstChoice(rows) {
   const piece = rows.find(row => row.pieces.length)?.pieces[0];

@@ -1,12 +1,15 @@
 // The controls of the Rewrite and Type assistant tabs: how many branches, and how long.
+/** @import {StoredSettings} from '../core/stored_settings.js' */
 /** @import {RowSettings, ViewOptionsOfRequest} from '../core/types.d.ts' */
 import {find, findAll} from './elements.js';
 import {dispatch} from './events.js';
+import {keepAcrossReloads} from '../net/tab_storage.js';
+import {settingsFrom} from '../core/stored_settings.js';
 import {setTip} from './tips.js';
 
 const NO_DEPTH = 'Depth has no effect now: Length is “to the end of the word”, so each branch is one word.';
 
-/** The settings of a tab's branches. Event: `change`, when one of them changes. */
+/** The settings of a tab's branches, which survive a reload. Event: `change`, when one of them changes. */
 export class BranchSettings extends EventTarget {
   #prefix;
   #depthTip;   // what the control of depth says while it has an effect
@@ -19,6 +22,7 @@ export class BranchSettings extends EventTarget {
     this.#depthTip = this.#depthLabel.dataset.tip ?? '';
     element.addEventListener('input', () => this.#adjust());
     for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
+    keepAcrossReloads(`${this.#prefix}settings`, {holds: () => false, take: () => this.#state, give: stored => this.#load(stored)});
   }
 
   /**
@@ -35,7 +39,21 @@ export class BranchSettings extends EventTarget {
    */
   get drawn() { return {...this.settings, oneWord: this.#oneWord}; }
 
-  get #oneWord() { return find(this.element, `#${this.#prefix}length`, HTMLSelectElement).value === 'word'; }
+  /** @returns {StoredSettings} */
+  get #state() { return {k: this.#input('k').valueAsNumber, depth: this.#input('depth').valueAsNumber, length: this.#length.value}; }
+
+  /** @param {unknown} stored unchecked */
+  #load(stored) {
+    const {k, depth, length} = settingsFrom(stored);
+    if (k !== undefined) this.#input('k').valueAsNumber = k;
+    if (depth !== undefined) this.#input('depth').valueAsNumber = depth;
+    if (length !== undefined) this.#length.value = length;
+    this.#adjust();
+  }
+
+  get #length() { return find(this.element, `#${this.#prefix}length`, HTMLSelectElement); }
+
+  get #oneWord() { return this.#length.value === 'word'; }
 
   get #depthLabel() { return /** @type {HTMLElement} */ (this.#input('depth').closest('label')); }
 

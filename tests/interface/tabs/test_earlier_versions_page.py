@@ -89,3 +89,14 @@ def test_every_tab_has_its_stored_text(returning: Any) -> None:
         for name, text in fields.items():
             expect(returning.locator(f"#{name}")).to_have_value(text)
     expect(returning.locator("#chat .content")).to_have_text("Hello there.")
+
+
+@pytest.mark.parametrize(("tab", "prefix"), [("Rewrite", "rewrite-"), ("Type assistant", "chat-")])
+def test_a_tab_whose_settings_were_not_stored_has_the_usual_ones(returning: Any, tab: str, prefix: str) -> None:
+    returning.get_by_role("tab", name=tab).click()
+    expect(returning.locator(f"#{prefix}text")).not_to_have_value("")
+    assert [returning.locator(f"#{prefix}{name}").input_value() for name in ("k", "depth", "length")] == [
+        "5",
+        "5",
+        "tokens",
+    ]

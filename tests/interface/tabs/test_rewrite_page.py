@@ -259,6 +259,28 @@ def test_a_grey_depth_says_why(rewriting: Rewriting) -> None:
     assert "how many tokens long" in str(label.get_attribute("data-tip"))
 
 
+def reload(rewriting: Rewriting) -> None:
+    rewriting.page.once("dialog", lambda dialog: dialog.accept())
+    rewriting.page.reload()
+    rewriting.visit.wait_for_status("ready")
+    rewriting.visit.open_tab("Rewrite")
+
+
+def test_settings_survive_a_reload_and_one_word_at_a_time_still_holds(rewriting: Rewriting) -> None:
+    rewriting.fill("text", "The keeper")
+    rewriting.several_words(False)
+    rewriting.page.locator("#rewrite-k").fill("3")
+    reload(rewriting)
+    rewriting.settle()
+    assert rewriting.page.locator("#rewrite-length").input_value() == "word"
+    expect(rewriting.page.locator("#rewrite-depth")).to_be_disabled()
+    expect(rewriting.page.locator("label", has=rewriting.page.locator("#rewrite-k")).locator("output")).to_have_text(
+        "3"
+    )
+    rows = rewriting.rows()
+    assert len(rows) == 3 and all(" " not in "".join(row)[1:] for row in rows)
+
+
 def test_line_breaks_are_arrows_on_buttons_and_breaks_in_the_text(default_rewriting: Rewriting) -> None:
     default_rewriting.choose(READY[10])
     default_rewriting.fill("source", "1. Lamps\n2. Ships\n3. Storms")

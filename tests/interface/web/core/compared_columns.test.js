@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../../../interface/web/core/compared_columns.js';
+import {columnsFrom, columnsOfRequest, elsewhereSentence, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../../../interface/web/core/compared_columns.js';
 
 const rowOf = (...pieces) => ({ids: pieces.flat(), pieces: pieces.map((ids, index) => ({ids, tokens: pieces.slice(0, index + 1).flat().length}))});
 
@@ -87,4 +87,9 @@ test('the likeliest first choice counts, whatever the order of the rows', () => 
 test('columns without rows, and first choices of several tokens, have no entry', () => {
   const views = [viewOf([[1, 0.5]]), null, viewOf([]), viewOf([[[5, 6], 0.5]])];
   assert.deepEqual(firstsElsewhere(views.map(view => ({view, settings: {}}))).map(entries => entries.length), [0, 0, 0, 1]);
+});
+
+test('the sentence about another column says of which column the odds are, whether the choices are the same or not', () => {
+  const said = [true, false].map(same => elsewhereSentence({column: 1, same}).join('“the”'));
+  assert.deepEqual(said, ['Column 2 begins with “the” too; its chance here: ', 'Column 2 begins with “the”; its chance here: ']);
 });
