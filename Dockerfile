@@ -29,5 +29,6 @@ COPY docs/calls.md ./docs/calls.md
 
 VOLUME /home/user/cache
 EXPOSE 7860
-HEALTHCHECK --start-period=2m CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:7860/')"]
+# The first start downloads the model; a success within the start period ends that period.
+HEALTHCHECK --start-period=15m CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:7860/health')"]
 CMD ["python", "app.py"]

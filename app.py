@@ -26,6 +26,7 @@ CHOICES = {
     "dtype": ("auto", "float32", "bfloat16", "float16"),
     "engine": ("auto", "cached", "uncached"),
 }
+LOG_FORMATS = ("text", "json")
 DESCRIPTION = (
     "Write with a language model that shows where a text could go: several futures at once, with their probabilities."
 )
@@ -43,6 +44,7 @@ environment:
   LOOKAHEAD_CACHE_MB (2048) limits the memory of the KV caches of all documents together.
   LOOKAHEAD_HUB_TIMEOUT (3) is how many seconds to wait for the Hub before the default model comes from elsewhere.
   LOOKAHEAD_ADDRESS is the page's address for other people, used in the links that it makes.
+  LOOKAHEAD_LOG (text or json) is the form of the log, and LOOKAHEAD_METRICS_TOKEN opens /metrics to other computers.
   LOOKAHEAD_AUTH, LOOKAHEAD_ROOT_PATH and LOOKAHEAD_MCP (true or false) set --auth, --root-path and --mcp. Only
   a variable keeps passwords out of the list of processes.
   LOOKAHEAD_TRUSTED_PROXIES are the proxies whose X-Forwarded-For is believed.
@@ -129,6 +131,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         )
     accounts_of(settings.auth)
     settings.proxy_networks  # noqa: B018  # raises for an invalid one
+    if settings.log not in LOG_FORMATS:
+        raise ValueError(f"LOOKAHEAD_LOG is {settings.log!r}, and must be one of {', '.join(LOG_FORMATS)}.")
     if settings.device != "auto" and settings.device_map:
         raise ValueError(
             f"LOOKAHEAD_DEVICE (--device) is {settings.device!r} and LOOKAHEAD_DEVICE_MAP (--device-map) is "
@@ -213,8 +217,9 @@ def main() -> None:
 
     quiet_import_logs()
     decorate = gpu_decorator()
-    from interface import ModelLoader, answer_unreadable_requests, build, launch_options, remember_peers
+    from interface import ModelLoader, answer_unreadable_requests, build, configure_logs, launch_options, remember_peers
 
+    configure_logs(settings.log)
     loader = ModelLoader(model_loader(settings, arguments.revision, decorate, lambda: page), settings)
     page = build(loader, settings.address or None)
     address = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}

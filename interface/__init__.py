@@ -8,13 +8,14 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from interface.http import assets, endpoints, gradio_calls
+from interface.http import assets, endpoints, gradio_calls, operations
 from interface.http.caller_address import remember_peers
 from interface.http.caller_gate import CallerGate
 from interface.http.request_gate import RequestGate
 from interface.http.sign_in import SignIn
 from interface.http.unreadable_requests import answer_unreadable_requests
 from interface.server.guess_service import GuessService
+from interface.server.logs import configure_logs
 from interface.server.model_loading import ModelLoader
 from interface.server.rate_limits import CallerLimits
 from interface.tabs import assistant, highlights, internals, rewrite, writer
@@ -22,7 +23,14 @@ from interface.web.header import Header
 from interface.web.theme import VARIABLES, theme
 
 STYLE = Path(__file__).parent / "web" / "page.css"
-__all__ = ["ModelLoader", "answer_unreadable_requests", "build", "launch_options", "remember_peers"]
+__all__ = [
+    "ModelLoader",
+    "answer_unreadable_requests",
+    "build",
+    "configure_logs",
+    "launch_options",
+    "remember_peers",
+]
 
 STATUS_INTERVAL = 0.5
 """Seconds between two updates of the model's status while it loads."""
@@ -69,9 +77,9 @@ def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
 def launch_options(loader: ModelLoader) -> dict[str, Any]:
     """Return keyword arguments for `gr.Blocks.launch` of the page that `build` has made with the same loader.
 
-    They hold the theme, the style sheet, links that load the scripts, the HTTP routes of scripts and calls, and
-    `CallerGate`, `SignIn` and `RequestGate` as middleware; and they switch off parts of Gradio that the page does not
-    use, such as uploads.
+    They hold the theme, the style sheet, links that load the scripts, the HTTP routes of scripts, calls, health and
+    metrics, and the checks of requests as middleware; and they switch off parts of Gradio that the page does not use,
+    such as uploads.
     """
     settings = loader.settings
     limits = CallerLimits(settings)
@@ -85,8 +93,13 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
         "ssr_mode": False,
         "max_file_size": 1,  # in bytes: nothing is uploaded, the page opens files itself
         "app_kwargs": {
-            "routes": [assets.route(), *endpoints.routes(loader)],
+            "routes": [
+                assets.route(),
+                *endpoints.routes(loader),
+                *operations.routes(loader, settings.metrics_token),
+            ],
             "middleware": [
+                Middleware(operations.ResponseCounts, loader),
                 Middleware(CallerGate, limits, settings.proxy_networks),
                 Middleware(SignIn),
                 Middleware(RequestGate, limits),

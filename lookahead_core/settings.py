@@ -50,6 +50,10 @@ class Settings:
     """Names and passwords of those who may use the page: name:password, separated by commas. LOOKAHEAD_AUTH"""
     root_path: str = ""
     """The path or URL under which a proxy serves the page; empty for the root of its host. LOOKAHEAD_ROOT_PATH"""
+    log: str = "text"
+    """text for warnings and errors as lines of text, json for one JSON object a line. LOOKAHEAD_LOG"""
+    metrics_token: str = field(default="", repr=False)
+    """The token that opens /metrics; empty for programs on the same computer only. LOOKAHEAD_METRICS_TOKEN"""
     mcp: bool = False
     """Whether the calls are offered as MCP tools. LOOKAHEAD_MCP"""
     trusted_proxies: str = ""

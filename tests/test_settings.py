@@ -32,6 +32,8 @@ DEFAULTS = {
     "address": "",
     "auth": "",
     "root_path": "",
+    "log": "text",
+    "metrics_token": "",
     "mcp": False,
     "trusted_proxies": "",
     "person_requests": 3000,

@@ -44,6 +44,7 @@ PACKAGES = [
     f"{CORE}/settings.py",
     f"{CORE}/validation.py",
     f"{CORE}/steps.py",
+    f"{CORE}/histogram.py",
     f"{CORE}/import_logs.py",
     f"{CORE}/errors.py",
 ]

@@ -76,6 +76,7 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Re
             arguments = json_object(await request.body()) if request.method == "POST" else _query(name, request)
             result = await _while_connected(request, caller.answer(name, arguments))
         except Exception as error:
+            caller.loader.counts.count_error(error)
             return refusal(error)
         try:
             return JSONResponse(result)

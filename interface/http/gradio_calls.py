@@ -38,6 +38,7 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[..., Awaitable[dict[str
             require_own_page(request.headers)
             return await caller.answer(name, signature.bind(*arguments, **options).arguments)
         except Exception as error:
+            caller.loader.counts.count_error(error)
             raise gr.Error(sentence(error), print_exception=False) from None
 
     # Gradio passes the request to the parameter with this annotation, and hides that parameter from callers.

@@ -90,6 +90,7 @@ class CallRunner:
                 f"{AT_ONCE} calls are running already, which is the limit: wait for one to end and call again."
             )
         self._running += 1
+        self.loader.counts.calls[name] += 1
         try:
             return await self._run(self._limited_steps(name, valid), on_reading)
         finally:

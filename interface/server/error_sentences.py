@@ -35,6 +35,11 @@ def sentence(error: Exception) -> str:
     return NO_MEMORY if is_out_of_memory(error) else UNEXPECTED
 
 
+def kind(error: Exception) -> str:
+    """Return a word for an error in metrics and logs: its reason, or else the name of its class; never its text."""
+    return error.reason if isinstance(error, LookaheadError) and error.reason else type(error).__name__
+
+
 def as_news(error: Exception) -> dict[str, Any]:
     """Return a dictionary with the `sentence` that tells a page about an error.
 

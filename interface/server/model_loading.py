@@ -10,11 +10,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from interface.server.logs import SAFE, log_event
+from interface.server.operation_counts import OperationCounts
 from lookahead_core.errors import LookaheadError
 from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
     from interface.server.call_runner import CallRunner
+    from interface.server.page_service import PageService
     from lookahead_core import Model
     from lookahead_core.serving.scheduler import Scheduler
 
@@ -65,6 +68,10 @@ class ModelLoader:
         self.model: Model | None = None
         """The model, with the scheduler as its engine; None until it is loaded and warmed up."""
         self.loading = LoadingState("loading", "Starting")
+        self.counts = OperationCounts()
+        """What the server counts for its metrics."""
+        self.services: list[PageService] = []
+        """The services of the tabs, each with the sessions of its pages."""
 
     def start(self) -> ModelLoader:
         """Start `run` in a background thread and return this loader at once; to be called once."""
@@ -84,11 +91,21 @@ class ModelLoader:
         except (LookaheadError, ValueError) as error:
             self._fail(str(error))
         except Exception as error:
-            logging.getLogger(__name__).exception("The model could not be loaded.")
+            logging.getLogger(__name__).exception("The model could not be loaded.", extra={SAFE: True})
             self._fail(UNEXPECTED.format(type(error).__name__))
         else:
             self.model, self.loading = model, LoadingState("ready", model.describe())
             print(f"Ready: {model.describe()}", flush=True)
+            log_event("ready", model=model.describe())
+
+    @property
+    def health(self) -> str:
+        """Whether requests are answered: "ready", "loading", or "broken" if there will be no answer any more."""
+        if self.loading.state == "error":
+            return "broken"
+        if self.model is None:
+            return "loading"
+        return "broken" if self.scheduler.is_broken else "ready"
 
     @property
     def scheduler(self) -> Scheduler:
@@ -114,6 +131,7 @@ class ModelLoader:
     def _fail(self, sentence: str) -> None:
         self.loading = LoadingState("error", sentence)
         print(sentence, file=sys.stderr, flush=True)
+        log_event("broken", sentence=sentence)
 
 
 def _with_scheduler(model: Model) -> Model:

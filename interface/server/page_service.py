@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
-from interface.server.error_sentences import as_news, sentence
+from interface.server.error_sentences import as_news, kind, sentence
+from interface.server.logs import log_event
 from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
-from interface.server.request_progress import ABSENT, News, RequestProgress
+from interface.server.request_progress import ABSENT, POLL_SECONDS, News, RequestProgress
 from interface.server.session_lifetime import MOST_PAGES, OpenPage, OpenPages
 from interface.server.shared_gpu import Visitor
 from lookahead_core.engines.dispatch import dispatcher_of
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 AHEAD_AFTER = 0.15
 """Seconds between the final view and the first prefetch, whose pass would delay the answer to the next key."""
+
+OTHERS_AFTER = 1.0
+"""Seconds after which a page that waits says how many others do."""
 
 
 class PageService:
@@ -50,6 +54,7 @@ class PageService:
         self.loader = loader
         self.open_pages = OpenPages(loader, session, most)
         self._parse = parse
+        loader.services.append(self)
 
     @property
     def functions(self) -> list[Callable[[Any], Awaitable[Any]]]:
@@ -73,8 +78,9 @@ class PageService:
         if dispatcher_of(self.loader.scheduler) is not None:
             request = replace(request, visitor=Visitor.of(payload))
         try:
-            return await self._progress_of(request).news(0)
+            return await self._news(self._progress_of(request), 0)
         except NoRoom as error:
+            self._count_error("ask", error)
             return _request_id(payload) | {"state": "full", "sentence": sentence(error), "over": True}
 
     async def more(self, payload: Any) -> News:
@@ -87,7 +93,7 @@ class PageService:
         page, number = self.open_pages.find(page_id(payload)), _request_number(payload)
         progress = None if page is None else page.progress_of(number)
         seen = whole("seen", payload.get("seen"), 0, MOST_NUMBER)
-        return _request_id(payload) | {"unknown": True} if progress is None else await progress.news(seen)
+        return _request_id(payload) | {"unknown": True} if progress is None else await self._news(progress, seen)
 
     async def stop(self, payload: Any) -> None:
         """Stop the page's requests up to the payload's `number`, included, also those that arrive only later.
@@ -114,6 +120,25 @@ class PageService:
         page = self.open_pages.find(page_id(payload))
         return None if page is None else await self.loader.scheduler.turn(page.session.tree)
 
+    async def _news(self, progress: RequestProgress, seen: int) -> News:
+        """Return the progress's news; while it has none and others wait too, a `note` that says so, each second."""
+        crowded = progress.is_awaited and self.loader.scheduler.request_count > 1
+        news = await progress.news(seen, OTHERS_AFTER if crowded else POLL_SECONDS)
+        others = self.loader.scheduler.request_count - 1
+        if news.get("state") == "thinking" and others > 0 and progress.seconds >= OTHERS_AFTER:
+            news.setdefault("note", others_sentence(others))
+        return news
+
+    def _count_click(self, latest: RequestProgress, request: BranchRequest) -> None:
+        """Count a request that follows a click on the latest view, by whether the view behind it is known already."""
+        last = request.accepted[-1] if request.accepted else None
+        if last is not None and last.before == len(latest.request.text) < len(request.text):
+            self.loader.counts.clicks[latest.is_prefetched(last.token_ids)] += 1
+
+    def _count_error(self, function: str, error: Exception) -> None:
+        self.loader.counts.count_error(error)
+        log_event("error", function=function, kind=kind(error))
+
     def _progress_of(self, request: BranchRequest) -> RequestProgress:
         """Start a request, end the page's older one, and return the new one's progress.
 
@@ -132,6 +157,7 @@ class PageService:
             progress.stop()
         else:
             if latest is not None:
+                self._count_click(latest, request)
                 latest.supersede()
             page.progress = None
             self._start(page, progress)
@@ -177,10 +203,14 @@ class PageService:
         that.
         """
         if error is not None:
+            self._count_error("ask", error)
             self._renew_after(error, page, session)
             state = "full" if isinstance(error, Interrupted) else "error"
             progress.finish(state=state, **as_news(error))
-        elif progress.request.ahead and progress.settled:
+            return
+        if progress.settled:
+            self._count_view(progress)
+        if progress.request.ahead and progress.settled:
             progress.call_later(AHEAD_AFTER, lambda: self._prefetch(page, session, progress))
         else:
             progress.finish()
@@ -190,6 +220,13 @@ class PageService:
         expected = isinstance(error, LookaheadError | ValueError) and not isinstance(error, Interrupted)
         if page.session is session and not expected:
             self.open_pages.renew(page)
+
+    def _count_view(self, progress: RequestProgress) -> None:
+        """Count a complete view, and log its options and the time it took."""
+        seconds, request = progress.seconds, progress.request
+        self.loader.counts.view_seconds.add(seconds)
+        options = {name: request.options[name] for name in ("k", "depth", "mode")}
+        log_event("view", seconds=round(seconds, 3), characters=len(request.text), **options)
 
     def _prefetch(self, page: OpenPage, session: PageSession, progress: RequestProgress) -> None:
         """Submit the prefetching steps of a request, which ends after them; nothing if it has ended already.
@@ -202,7 +239,7 @@ class PageService:
 
         def end(error: Exception | None) -> None:
             if error is not None:
-                logging.getLogger(__name__).warning("Prefetching views has ended early: %s", error)
+                logging.getLogger(__name__).warning("Prefetching views has ended early (%s).", kind(error))
                 progress.call_in_loop(self._renew_after, error, page, session)
             progress.call_in_loop(progress.finish)
 
@@ -222,10 +259,16 @@ class PageService:
             try:
                 return await function(payload)
             except Exception as error:
+                self._count_error(function.__name__, error)
                 return _request_id(payload) | {"state": "error", **as_news(error), "over": True}
 
         answer.__name__ = function.__name__
         return answer
+
+
+def others_sentence(others: int) -> str:
+    """Return the sentence for a page that waits while so many others wait too; `others` is 1 or more."""
+    return f"{others} {'others are' if others > 1 else 'other is'} waiting too."
 
 
 def _request_number(payload: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -32,7 +32,7 @@ class RequestProgress:
         self.request = request
         self._clock = clock
         self._waiting = 0
-        self._last_poll = clock()
+        self._last_poll = self._started = clock()
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._number = 0
@@ -51,6 +51,21 @@ class RequestProgress:
         A request that is settled need not have ended: prefetched views may follow.
         """
         return self._state["state"] == "settled"
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for the final view: it is not there yet, and the page was here lately."""
+        return not (self.over or self.settled) and self.is_present
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since this was made."""
+        return self._clock() - self._started
+
+    def is_prefetched(self, token_ids: Sequence[int]) -> bool:
+        """Whether the view after accepting these tokens of the final view has been prefetched."""
+        key = " ".join(map(str, token_ids))
+        return any(known == key for _, known, _ in self._ahead)
 
     @property
     def wanted(self) -> bool:
@@ -106,30 +121,31 @@ class RequestProgress:
         self._end_delivered = True
         self.finish(state="settled", stopped=True)
 
-    async def news(self, seen: int) -> News:
-        """Wait up to POLL_SECONDS for a change with a number above `seen`; return the state, and views newer than that.
+    async def news(self, seen: int, most_seconds: float = POLL_SECONDS) -> News:
+        """Wait for a change with a number above `seen`; return the state, and views newer than that.
 
-        Returns at once if there is such a change or the request is over; `seen` is 0 at first. The news hold `number`
-        and `revision` of the request, and as `seen` the number of the last change; then for a superseded request only
-        `superseded`, for others the state's fields, `over`, `tokens_ahead` (tokens prefetched so far), `view` if it is
-        newer than `seen`, and `ahead`, the newer prefetched views by key (see `PageSession.ahead_steps`), or {}.
+        Waits `most_seconds` at most. Returns at once if there is such a change or the request is over; `seen` is 0 at
+        first. The news hold `number` and `revision` of the request, and as `seen` the number of the last change; then
+        for a superseded request only `superseded`, for others the state's fields, `over`, `tokens_ahead` (tokens
+        prefetched so far), `view` if it is newer than `seen`, and `ahead`, the newer prefetched views by key (see
+        `PageSession.ahead_steps`), or {}.
         """
         leave_turn()
         self._waiting += 1
         try:
-            await self._wait_for_change(seen)
+            await self._wait_for_change(seen, most_seconds)
         finally:
             self._waiting -= 1
             self._last_poll = self._clock()
         self._end_delivered = self.over
         return self._since(seen)
 
-    async def _wait_for_change(self, seen: int) -> None:
-        """Wait until there is a change after number `seen`, the request is over, or POLL_SECONDS have passed."""
+    async def _wait_for_change(self, seen: int, most_seconds: float) -> None:
+        """Wait until there is a change after number `seen`, the request is over, or `most_seconds` have passed."""
         while self._number <= seen and not self.over:
             changed = self._changed
             try:
-                await asyncio.wait_for(changed.wait(), POLL_SECONDS)
+                await asyncio.wait_for(changed.wait(), most_seconds)
             except asyncio.TimeoutError:
                 break
 

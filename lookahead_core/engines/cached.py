@@ -24,9 +24,10 @@ from lookahead_core.engines.joint_cache import joint_cache, joint_masks
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.engines.memory_retry import with_smaller_passes
 from lookahead_core.engines.model_copy import copy_sharing_parameters
-from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.engines.pass_costs import ROW_BOUNDS, PassCosts
 from lookahead_core.engines.prediction_rows import token_logprobs
 from lookahead_core.errors import CacheFull
+from lookahead_core.histogram import Histogram
 from lookahead_core.settings import MEBIBYTE
 from lookahead_core.tree import Node, TokenTree
 
@@ -75,6 +76,8 @@ class CachedEngine:
         self.cache_bytes = cache_bytes
         self._least_cache_bytes = cache_bytes // LEAST_SHARE
         self.passes = 0
+        self.pass_rows = Histogram(ROW_BOUNDS)
+        """The passes so far by their rows: one row for each node that a pass computes."""
         self.pass_costs = PassCosts()
         self.computation = Computation("as transformers computes them", "as transformers computes them")
         self._layers = self.model_copy.config.get_text_config(decoder=True).num_hidden_layers
@@ -150,6 +153,11 @@ class CachedEngine:
     def cache_usage(self, tree: TokenTree) -> tuple[int, int]:
         cache = tree.cache
         return (len(cache.slots), cache.bytes) if isinstance(cache, FlatCache) else (0, 0)
+
+    def cache_bytes_in_use(self) -> int:
+        """Return the bytes of the caches of all trees together; waits for the end of a running pass."""
+        with self._lock:
+            return sum(cache.bytes for cache in self._caches)
 
     def measure_slot_bytes(self) -> None:
         """Run one token through the model, so that the engine knows how many bytes a slot takes.
@@ -292,6 +300,7 @@ class CachedEngine:
             logits = self.model_copy(**arguments).logits
         logits = select_logits(logits, wanted, len(nodes))[0] if with_logits else logits[0]
         self.passes += 1
+        self.pass_rows.add(len(nodes))
         for (segment, cache), added in zip(pairs, fresh, strict=True):
             cache.add(added)
             segment.tree.work.passes += 1

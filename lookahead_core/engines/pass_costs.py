@@ -10,6 +10,8 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 """Pass sizes, in nodes, for which an estimate is kept; between them the cost is interpolated linearly."""
 PRIOR_SLOPE = 0.03
 """The assumed cost of one more node before measurements, as a share of a pass with one node; typical of CPUs."""
+ROW_BOUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Bounds, in rows, by which engines count their passes in `pass_rows`, a `Histogram`."""
 UPDATE_RATE = 0.1
 """The weight (0 to 1) of a measurement that is slower than the estimate; a faster one has three times as much."""
 DECAY_RATE = 0.005

@@ -14,8 +14,9 @@ from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import NodeScores, select_logits
 from lookahead_core.engines.memory_retry import with_smaller_passes
 from lookahead_core.engines.model_copy import copy_sharing_parameters
-from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.engines.pass_costs import ROW_BOUNDS, PassCosts
 from lookahead_core.errors import ModelError, NoRoom
+from lookahead_core.histogram import Histogram
 from lookahead_core.tree import Node, TokenTree
 
 BATCH_TOKENS = 8192
@@ -43,6 +44,8 @@ class UncachedEngine:
         self.batch_invariant_rows = None
         self.computation = Computation("a forward over each whole path", "a forward over each whole path")
         self.passes = 0
+        self.pass_rows = Histogram(ROW_BOUNDS)
+        """The passes so far by their rows: one row for each token of each path."""
         self.pass_costs = PassCosts()
         self._forward_parameters = inspect.signature(self.model_copy.forward).parameters
         self._lock = threading.RLock()
@@ -164,6 +167,7 @@ class UncachedEngine:
         for tree in {path[-1].tree for path in paths}:
             tree.work.passes += 1
         self.passes += 1
+        self.pass_rows.add(sum(len(path) for path in paths))
         return logits[rows.to(device), columns.to(device)].float()
 
     def _reset_dynamic_ropes(self) -> None:

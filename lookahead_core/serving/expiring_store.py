@@ -72,6 +72,11 @@ class ExpiringStore(Generic[T]):
             self._forget_idle()
             return self._used(key, self._values[key][0]) if key in self._values else None
 
+    def values(self) -> list[T]:
+        """Return all values; does not count as a use."""
+        with self._lock:
+            return [value for value, _ in self._values.values()]
+
     def __len__(self) -> int:
         return len(self._values)
 

@@ -125,6 +125,17 @@ class Scheduler:
         return not (self._requests or self._prefetches)
 
     @property
+    def prefetch_count(self) -> int:
+        """Number of clients with a prefetch that waits or runs."""
+        return len(self._prefetches)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether nobody gets an answer any more: it was closed, or its thread has died although there is work."""
+        thread = self._thread
+        return self.closed or (thread is not None and not thread.is_alive() and not self.is_idle)
+
+    @property
     def has_thread(self) -> bool:
         """Whether the thread runs; it ends after `idle` seconds without work, and starts with the next job."""
         return self._thread is not None
