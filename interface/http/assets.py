@@ -23,6 +23,8 @@ FOREVER = "public, max-age=31536000, immutable"
 """The Cache-Control header of a script: browsers keep it for a year and never ask whether it has changed."""
 UNKNOWN_SCRIPT = "There is no such script."
 OTHER_VERSION = "This script belongs to another version of the page. Reload the page."
+PAGE_FILES = (".css", ".html", ".py")
+"""Endings of files that are no scripts and change the page."""
 HASH_LENGTH = 16
 """Hexadecimal digits of the SHA-256 hash that are part of an address."""
 
@@ -33,17 +35,22 @@ class ScriptFiles:
 
     contents: Mapping[str, bytes]
     """The content of each script by its path relative to the folder, with forward slashes."""
+    page: str = ""
+    """A hash of the other files that the page is made of: an open page whose layout has changed is outdated too."""
 
     @classmethod
     def read(cls, folder: Path) -> ScriptFiles:
-        """Read every `.js` file in a folder and all folders below it, and return them."""
+        """Read every `.js` file in a folder and all folders below it, and return them; other files count for `page`."""
         files = sorted(folder.rglob("*.js"))
-        return cls({file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
+        page = sha256()
+        for file in sorted(file for file in folder.rglob("*") if file.suffix in PAGE_FILES):
+            page.update(f"{file.relative_to(folder).as_posix()}\0".encode() + sha256(file.read_bytes()).digest())
+        return cls({file.relative_to(folder).as_posix(): file.read_bytes() for file in files}, page.hexdigest())
 
     @cached_property
     def version(self) -> str:
-        """A hash of all paths and contents, of HASH_LENGTH hexadecimal digits; it changes with any script."""
-        digest = sha256()
+        """A hash of all paths and contents, of HASH_LENGTH hexadecimal digits; it changes with any script or `page`."""
+        digest = sha256(self.page.encode())
         for name, content in self.contents.items():
             digest.update(f"{name}\0{len(content)}\0".encode() + content)
         return digest.hexdigest()[:HASH_LENGTH]

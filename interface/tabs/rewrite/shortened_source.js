@@ -5,9 +5,11 @@
 import {RATIOS, offerSentence, painted, ratioLabel, ratiosThatFit, readingOf, saysTooLong, shortSentence, shortSourceOf} from './shortening_choices.js';
 import {dispatch} from '../../web/ui/events.js';
 import {find, make, setText} from '../../web/ui/elements.js';
+import {withTimeout} from '../../web/net/requests.js';
 
 const BUSY = 'The model reads the source to shorten it …';
 const SILENT = 'The server does not answer. Your source is safe here; try again.';
+const SHORTEN_TIMEOUT = 600000;   // milliseconds; a long source takes minutes to read, and others may be served before
 const POLL_MS = 300;   // between two questions how far the source is read
 const ENDS = ['settled', 'empty', 'error'];   // states of news after which an earlier error no longer counts
 
@@ -82,7 +84,7 @@ export class ShortenedSource extends EventTarget {
     this.stop.focus();
     this.#follow(call);
     /** @type {any} */
-    const answer = await this.server.shorten({page: this.page(), source, ratio}).catch(() => ({sentence: SILENT}));
+    const answer = await withTimeout(this.server.shorten({page: this.page(), source, ratio}), SHORTEN_TIMEOUT).catch(() => ({sentence: SILENT}));
     if (this.#busy !== call) return;
     const short = shortSourceOf({...answer, ratio}, source), focused = document.activeElement === this.stop;
     this.#busy = 0;
@@ -100,7 +102,7 @@ export class ShortenedSource extends EventTarget {
   async #follow(call) {
     while (this.#busy === call) {
       await new Promise(resolve => { setTimeout(resolve, POLL_MS); });
-      const reading = this.#busy === call ? readingOf(await this.server.shortening_progress({page: this.page()}).catch(() => null)) : null;
+      const reading = this.#busy === call ? readingOf(await withTimeout(this.server.shortening_progress({page: this.page()})).catch(() => null)) : null;
       if (this.#busy === call && reading) this.#showReading(reading);
     }
   }

@@ -1,5 +1,6 @@
 // Requests to the server. Only the newest one counts; its news are fetched as they come.
 /** @import {BranchRequest, GuessAnswer, News, SentRequest, Server} from '../core/types.d.ts' */
+import {isOutdated, sayOutdated} from './page_version.js';
 import {visitorHeaders} from './visitor_headers.js';
 
 const GAP = 40;                                  // milliseconds between two requests while somebody types
@@ -33,6 +34,8 @@ export function withTimeout(promise, milliseconds = TIMEOUT) {
  * @property {(news: News, request: SentRequest) => void} onNews
  * @property {(sentence: string) => void} onFailure called when the server does not answer, or is full
  * @property {() => void} onForgotten called when the server no longer knows this page
+ * @property {() => Promise<boolean>} [outdated] whether the server serves another version of the page
+ * @property {() => void} [onOutdated] called when it does, after a failure or a restart of the server
  */
 
 /** One page's requests. `active` is true while news of the newest one may come. */
@@ -42,17 +45,20 @@ export class ServerRequests {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #failures = 0;   // failed attempts in a row
+  #lost = false;   // whether the server has not answered since its version was checked
   #settled = 0;    // the newest request that was answered completely
   page = randomId();
   active = false;
 
   /** @param {RequestHandlers} handlers */
-  constructor({server, makeRequest, onNews, onFailure, onForgotten}) {
+  constructor({server, makeRequest, onNews, onFailure, onForgotten, outdated = isOutdated, onOutdated = sayOutdated}) {
     this.server = server;
     this.makeRequest = makeRequest;
     this.onNews = onNews;
     this.onFailure = onFailure;
     this.onForgotten = onForgotten;
+    this.outdated = outdated;
+    this.onOutdated = onOutdated;
   }
 
   /**
@@ -102,8 +108,16 @@ export class ServerRequests {
         news = await withTimeout(this.server.more({page: this.page, number, seen: news.seen}));
       }
     } catch {
+      if (number === this.#number) this.#checkVersion();
+      this.#lost = true;
       this.#fail(number, SILENT);
     }
+  }
+
+  /** The server may have been started again, with another version of the page. */
+  async #checkVersion() {
+    this.#lost = false;
+    if (await this.outdated()) this.onOutdated();
   }
 
   /**
@@ -117,6 +131,7 @@ export class ServerRequests {
     if (news.superseded || news.state === 'full') return this.#fail(number, news.sentence ?? SILENT);
     if (news.unknown) return this.#forget(number);
     if (news.state === 'settled') this.#settled = number;
+    if (this.#lost) this.#checkVersion();
     if (news.state !== 'thinking') this.#failures = 0;
     if (news.over) this.active = false;
     this.onNews(news, request);
@@ -130,6 +145,7 @@ export class ServerRequests {
    */
   #forget(number) {
     this.onForgotten();
+    this.#checkVersion();
     if (number === this.#settled) this.active = false;
     else this.#retry(number);
     return false;

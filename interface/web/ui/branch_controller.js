@@ -90,8 +90,11 @@ export class BranchController {
       server,
       makeRequest: () => this.#makeRequest(),
       onNews: (news, request) => this.#takeNews(news, request),
-      onFailure: sentence => header.showError(this, sentence),
-      onForgotten: () => { this.#answeredRevision = this.#answeredLength = 0; },
+      onFailure: sentence => {
+        this.#forgetAnswers();
+        header.showError(this, sentence);
+      },
+      onForgotten: () => this.#forgetAnswers(),
     });
     this.ghost = new GhostText({branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
   }
@@ -135,6 +138,9 @@ export class BranchController {
     }});
   }
 
+  /** The server may have another document after an error: it needs the accepted ids of the whole text. */
+  #forgetAnswers() { this.#answeredRevision = this.#answeredLength = 0; }
+
   #promptAsJson() { return JSON.stringify(this.hooks.prompt()); }
 
   /**
@@ -173,8 +179,8 @@ export class BranchController {
   #forgetOtherPrompts() {
     const prompt = this.#promptAsJson();
     if (prompt !== this.#prompt) this.known.forget();
-    // The server continues another document: it needs the accepted ids of the whole text.
-    if (withoutBans(prompt) !== withoutBans(this.#prompt)) this.#answeredRevision = this.#answeredLength = 0;
+    // The server continues another document.
+    if (withoutBans(prompt) !== withoutBans(this.#prompt)) this.#forgetAnswers();
     this.#prompt = prompt;
   }
 
@@ -322,6 +328,7 @@ export class BranchController {
   /** @param {News} news @param {number} revision */
   #showFailure({sentence = ''}, revision) {
     this.#edits = NO_EDITS;   // one of them may be the reason
+    this.#forgetAnswers();
     header.clearErrors(this);
     header.showError(this, sentence);
     this.#setStoppable(false);

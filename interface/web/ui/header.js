@@ -4,12 +4,15 @@ import {find, setText} from './elements.js';
 import {Tips} from './tips.js';
 import {dispatch} from './events.js';
 
+/** @type {LoadingStatus} */
+const OUTDATED = {state: 'error', fraction: null, sentence: 'The server has a newer version of this page. Reload the page; your text is kept.'};
 /** @type {HTMLElement | null} */
 let status = null;
 /** @type {LoadingStatus} */
 let loading = {state: 'loading', sentence: 'Starting'};
 /** @type {LoadingStatus | null} */
 let reload = null;            // of a server that was started again
+let outdated = false;         // whether the server serves another version of the page
 /** @type {Map<object, LoadingStatus>} */
 const errors = new Map();     // by their owners, the latest last
 
@@ -26,6 +29,10 @@ export function mount({element, props, watch}) {
     paint();
     if (loading.state === 'ready' && was !== 'ready') dispatch(document, 'lookahead:ready');
   };
+  document.addEventListener('lookahead:outdated', () => {
+    outdated = true;
+    paint();
+  });
   watch('value', take);
   take();
 }
@@ -67,7 +74,7 @@ export const modelName = () => (loading.state === 'ready' ? loading.sentence.spl
 
 function paint() {
   if (!status) return;
-  const {state, sentence, fraction} = reload || [...errors.values()].at(-1) || loading;
+  const {state, sentence, fraction} = (outdated && OUTDATED) || reload || [...errors.values()].at(-1) || loading;
   const progress = find(status, 'progress', HTMLProgressElement);
   status.dataset.state = state;
   setText(find(status, '.sentence'), sentence);

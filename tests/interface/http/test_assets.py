@@ -68,6 +68,19 @@ def test_the_version_is_another_one_when_any_script_or_its_name_changes(tmp_path
     assert ScriptFiles.read(tmp_path).version not in (first.version, second.version)
 
 
+@pytest.mark.parametrize(("name", "counts"), [("a.html", True), ("a.css", True), ("tab.py", True), ("a.txt", False)])
+def test_the_version_is_another_one_when_the_layout_changes(tmp_path: Path, name: str, counts: bool) -> None:
+    (tmp_path / "one.js").write_text("1")
+    (tmp_path / "tab").mkdir()
+    first = ScriptFiles.read(tmp_path).version
+    (tmp_path / "tab" / name).write_text("one")
+    second = ScriptFiles.read(tmp_path).version
+    (tmp_path / "tab" / name).write_text("two")
+    third = ScriptFiles.read(tmp_path).version
+    assert len({first, second, third}) == (3 if counts else 1)
+    assert list(ScriptFiles.read(tmp_path).contents) == ["one.js"], "only scripts are served"
+
+
 def test_a_script_that_changes_on_disk_is_served_as_it_was_read(tmp_path: Path) -> None:
     (tmp_path / "one.js").write_text("1")
     files = ScriptFiles.read(tmp_path)

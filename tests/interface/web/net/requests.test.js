@@ -13,7 +13,7 @@ const settled = (number, more = {}) => ({number, state: 'settled', over: true, s
 async function talk(t, answers, use) {
   t.mock.timers.enable({apis: ['setTimeout']});
   t.mock.method(Math, 'random', () => 0.5);
-  const sent = [], heard = [], lost = [], forgotten = [];
+  const sent = [], heard = [], lost = [], forgotten = [], checked = [], told = [], version = {isOther: false};
   const next = name => async given => {
     sent.push([name, given]);
     if (name === 'stop') return null;
@@ -27,13 +27,15 @@ async function talk(t, answers, use) {
     onNews: (news, request) => heard.push([news.state, request.number]),
     onFailure: sentence => lost.push(sentence),
     onForgotten: () => forgotten.push(sent.length),
+    outdated: async () => { checked.push(sent.length); return version.isOther; },
+    onOutdated: () => told.push(sent.length),
   });
   const rest = async () => { for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate); };
   const pass = async milliseconds => {
     t.mock.timers.tick(milliseconds);
     await rest();
   };
-  await use({requests, sent, heard, lost, forgotten, pass, names: () => sent.map(([name]) => name)});
+  await use({requests, sent, heard, lost, forgotten, checked, told, version, pass, names: () => sent.map(([name]) => name)});
 }
 
 const fails = () => Promise.reject(new Error('no connection'));
@@ -149,6 +151,29 @@ test('a page that is forgotten after its text is settled asks nothing more', t =
     assert.equal(page.names().at(-1), 'ask');
   });
 });
+
+test('after a failure, and at the first answer after one, the page compares its version', t => talk(t, [fails, fails, settled(3), settled(4)], async page => {
+  page.requests.schedule();
+  await page.pass(40);
+  assert.deepEqual(page.checked, [1]);
+  for (const wait of [500, 40]) await page.pass(wait);
+  assert.deepEqual([page.checked, page.told], [[1, 2], []]);
+  page.version.isOther = true;
+  for (const wait of [1000, 40]) await page.pass(wait);
+  assert.deepEqual([page.heard, page.checked, page.told], [[['settled', 3]], [1, 2, 3], [3]]);
+  page.requests.schedule();
+  await page.pass(40);
+  assert.deepEqual(page.checked, [1, 2, 3], 'without a failure it is not compared');
+}));
+
+test('a page that the server has forgotten compares its version', t => talk(t, [thinking(1), {number: 1, unknown: true}, settled(2)], async page => {
+  page.version.isOther = true;
+  page.requests.schedule();
+  await page.pass(40);
+  assert.deepEqual([page.checked, page.told], [[2], [2]]);
+  for (const wait of [500, 40]) await page.pass(wait);
+  assert.deepEqual(page.heard.at(-1), ['settled', 2]);
+}));
 
 test('news of an older request are ignored', t => {
   let answer = null;
