@@ -54,6 +54,12 @@ def test_an_address_of_another_version_is_refused_with_a_sentence(client: TestCl
         assert (found.status_code, found.text, found.headers["Cache-Control"]) == (404, OTHER_VERSION, "no-store")
 
 
+def test_a_page_knows_the_sentence_by_which_it_learns_that_it_is_outdated() -> None:
+    script = (FOLDER / "web" / "net" / "page_version.js").read_text(encoding="utf-8")
+    known = script.split("OTHER_VERSION = '")[1].split("'")[0]
+    assert OTHER_VERSION.startswith(known) and known.endswith("version of the page.")
+
+
 def test_the_version_is_another_one_when_any_script_or_its_name_changes(tmp_path: Path) -> None:
     (tmp_path / "web").mkdir()
     imported, importing = tmp_path / "web" / "imported.js", tmp_path / "importing.js"
