@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from lookahead_core.prediction import Prediction
-from lookahead_core.tree import Node, TokenTree
+from lookahead_core.tree import Node, TokenTree, TreeWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,11 @@ class TreeFacts:
 class FactsReader:
     """Reads the facts of a tree as they are learned: `read` returns those that it has not returned before."""
 
-    def __init__(self, key: str, tree: TokenTree) -> None:
-        """Begin at the parent of the tree's head, with which token healing begins: nodes above it are not read."""
+    def __init__(self, key: str, tree: TokenTree, before: TreeWork | None = None) -> None:
+        """Begin at the parent of the tree's head, with which token healing begins: nodes above it are not read.
+
+        The first facts count the passes and tokens since the tree's work was `before`; None means since now.
+        """
         self._key = key
         self._tree = tree
         self._trunk = hash(tuple(tree.token_ids(tree.head)))
@@ -44,7 +48,7 @@ class FactsReader:
         self._numbers = {node: node.depth for node in (tree.root, *tree.path(tree.head))}
         self._predicted: set[Node] = set()
         self._memoized: dict[Node, set[Hashable]] = {}
-        self._work = (tree.work.passes, tree.work.tokens)
+        self._work = dataclasses.replace(before or tree.work)
 
     def read(self, usage: tuple[int, int] = (0, 0)) -> TreeFacts:
         """Return the new facts of the nodes that the current view shows. `usage` becomes the field of that name."""
@@ -60,9 +64,9 @@ class FactsReader:
                 if key not in known:
                     known.add(key)
                     memos.append((self._number(node, nodes), key, value))
-        work, before = self._tree.work, self._work
-        self._work = (work.passes, work.tokens)
-        passes, tokens = work.passes - before[0], work.tokens - before[1]
+        work, before = dataclasses.replace(self._tree.work), self._work
+        self._work = work
+        passes, tokens = work.passes - before.passes, work.tokens - before.tokens
         return TreeFacts(self._key, self._trunk, tuple(nodes), tuple(predictions), tuple(memos), passes, tokens, usage)
 
     def _visible(self) -> Iterator[Node]:

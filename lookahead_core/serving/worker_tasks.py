@@ -93,6 +93,7 @@ class LookaheadTask:
         """Yield the progress after each pass of the lookaheads, and then of prefetching."""
         until = time.monotonic() + self.seconds
         documents = {state.key: worker.document(state) for state, _ in self.lookaheads}
+        before = {key: dataclasses.replace(document.tree.work) for key, document in documents.items()}
         engine = worker.model.engine
         if len(self.lookaheads) == 1:
             ((state, options),) = self.lookaheads
@@ -104,7 +105,7 @@ class LookaheadTask:
         def facts() -> tuple[TreeFacts, ...]:
             for key, document in documents.items():
                 # The head is known once the lookaheads have begun.
-                readers.setdefault(key, FactsReader(key, document.tree))
+                readers.setdefault(key, FactsReader(key, document.tree, before[key]))
             return tuple(readers[key].read(engine.cache_usage(documents[key].tree)) for key in documents)
 
         last = None
