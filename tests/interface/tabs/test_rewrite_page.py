@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -150,6 +151,9 @@ def test_the_new_text_equals_the_models_own_from_its_first_token_on(
         assert default_rewriting.text, "the first token is not lost"
 
 
+@pytest.mark.skipif(
+    "TEST_WORKERS" in os.environ, reason="a new worker reads the source again, and a task counts its views ahead"
+)
 def test_the_source_is_evaluated_once_for_ten_clicks(rewriting: Rewriting, small_model: Model) -> None:
     rewriting.fill("source", SOURCE)
     told = len(conversation(small_model, READY[0], SOURCE))
