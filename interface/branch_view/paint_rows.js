@@ -1,5 +1,6 @@
 // Rows of branches as elements. Elements are used again, so that a paint is quick and the focus stays.
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
+/** @import {Fork} from '../web/core/row_forks.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {
   SHARE_MEANING, endSentence, pieceFigure, shareLabel, stopPhrase, stopSentence,
@@ -7,6 +8,7 @@ import {
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatPercent, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
+import {forkOf, forkSentence} from '../web/core/row_forks.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 
@@ -18,7 +20,7 @@ const READS_ON = 'This row is longer than what is seen of it: click here to read
 export function paintRows(container, rows, typed) {
   trimChildren(container, rows.length);
   const elements = childrenOf(container);
-  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, {index, typed}));
+  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forkOf(rows, index)}));
 }
 
 /** @param {HTMLElement} container @param {number} index */
@@ -37,8 +39,8 @@ function makeRow(container, index) {
   return node;
 }
 
-/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string}) => void} */
-function paintRow(node, row, {index, typed}) {
+/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null}) => void} */
+function paintRow(node, row, {index, typed, fork}) {
   const figure = formatPercent(row.share);
   // A pinned row continues the inserted text: the typed letters do not stand before it.
   const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = shareLabel(row, letters);
@@ -54,19 +56,20 @@ function paintRow(node, row, {index, typed}) {
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setText(find(node, '.figure'), figure);
   find(node, '.fill').style.width = `${100 * row.share.p}%`;
-  paintTokens(find(node, '.tokens'), row, letters);
+  paintTokens(find(node, '.tokens'), row, {letters, fork});
 }
 
-/** @param {HTMLElement} tokens @param {DrawnRow} row @param {string} letters of the word that the row continues */
-function paintTokens(tokens, row, letters) {
-  for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped')) sign.remove();
+/** @type {(tokens: HTMLElement, row: DrawnRow, context: {letters: string, fork: Fork | null}) => void} `letters`: of the word that the row continues */
+function paintTokens(tokens, row, {letters, fork}) {
+  for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped, .fork')) sign.remove();
   trimChildren(tokens, row.pieces.length);
   const elements = childrenOf(tokens);
   const buttons = row.pieces.map((piece, index) => {
     const button = elements[index] ?? makeToken(tokens, index);
-    paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index));
+    paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, fork from row ${fork.row + 1}` : ''));
     return button;
   });
+  if (fork) buttons[fork.piece].before(makeTipped('', 'fork', forkSentence(fork)));
   if (letters) tokens.prepend(makeTyped(letters));
   row.pieces.forEach((piece, index) => { if (piece.unsaid) buttons[index].before(makeSign(piece.unsaid)); });
   if (row.unsaid) tokens.append(makeSign(row.unsaid));

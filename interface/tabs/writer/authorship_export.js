@@ -2,7 +2,7 @@
 // same bytes.
 /** @import {AuthoredPiece, AuthorRun} from '../../web/core/types.d.ts' */
 import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, pieceSentence} from '../../web/core/authored_pieces.js';
-import {formatPercent} from '../../web/core/figures_and_labels.js';
+import {formatPercent, visibleText} from '../../web/core/figures_and_labels.js';
 import {escapeMarkup} from '../../web/core/markup.js';
 import {htmlPage} from './html_page.js';
 
@@ -78,6 +78,12 @@ function markdownLine(fragments) {
  */
 const markdownText = pieces => linesOf(pieces).map(markdownLine).join('\n').replace(/([^\n])\n(?!\n|$)/g, '$1\\\n');
 
+/**
+ * A piece in a table: without the spaces around it, and with signs for line breaks and for spaces alone.
+ * @param {string} text
+ */
+const pieceText = text => visibleText(text.replace(/^ +| +$/g, '') || text);
+
 /** @param {string | number | null} value */
 const tableCell = value => (value === null ? '–' : String(value).replace(/\n/g, '↵').replace(/[\\`*_[\]<>&~|$]/g, '\\$&'));
 
@@ -89,7 +95,7 @@ export function authorshipMarkdown({name, text, authors}) {
   const pieces = authoredPieces(text, authors);
   const legend = shareSentences(pieces).map(({author, name, share, count}) => `- ${name}: ${share} (${count} characters), ${AUTHOR_MEANINGS[author]}`);
   const rows = pieces.map(({order, author, text, model, probability}) => {
-    const cells = [order, AUTHOR_NAMES[author], text, model, probability === null ? null : formatPercent({p: probability})];
+    const cells = [order, AUTHOR_NAMES[author], pieceText(text), model, probability === null ? null : formatPercent({p: probability})];
     return `| ${cells.map(tableCell).join(' | ')} |`;
   });
   return [
@@ -107,7 +113,7 @@ const htmlPiece = piece => `<span class="${piece.author}" title="${escapeMarkup(
 /** @param {AuthoredPiece} piece */
 function htmlRow({order, author, text, model, probability}) {
   const figures = [probability === null ? '–' : formatPercent({p: probability}), model ?? '–'];
-  return `<tr><td>${order ?? '–'}</td><td>${AUTHOR_NAMES[author]}</td><td class="piece" dir="auto">${escapeMarkup(text)}</td>${
+  return `<tr><td>${order ?? '–'}</td><td>${AUTHOR_NAMES[author]}</td><td class="piece" dir="auto">${escapeMarkup(pieceText(text))}</td>${
     figures.map(figure => `<td>${escapeMarkup(figure)}</td>`).join('')}</tr>`;
 }
 

@@ -19,7 +19,12 @@ export function historyDialog(dialog, {draft, notice}) {
     dialog.close();
     if (!draft.reenter(moment)) notice.show('The text of that moment is no longer known.');
   };
-  const paint = () => list.replaceChildren(...draft.moments.map(moment => historyEntry(moment, () => restore(moment))));
+  const paint = () => {
+    const {moments} = draft;
+    list.replaceChildren(...moments.map(moment => historyEntry(moment, () => restore(moment))));
+    find(dialog, '.choosing').hidden = !moments.length;
+    find(dialog, '.making').hidden = !draft.state().history.position;
+  };
   // A row that was waited for may be accepted while the dialog is open: then its entries would name other moments.
   draft.addEventListener('change', () => { if (dialog.open) paint(); });
   return () => {

@@ -25,8 +25,11 @@ export function replayDialog(dialog, {keeper, share}) {
   return () => {
     player?.pause();
     player = new ReplayPlayer(root, replayOf(keeper().draft.state()));
-    find(dialog, '.none').hidden = player.replay.steps.length > 0;
+    const playable = player.replay.steps.length > 0;
+    find(dialog, '.none').hidden = playable;
+    for (const part of [root, find(dialog, 'footer')]) part.hidden = !playable;
     if (!dialog.open) dialog.showModal();
+    if (!playable) return;
     player.playButton.focus();
     if (!matchMedia('(prefers-reduced-motion: reduce)').matches) player.play();
   };

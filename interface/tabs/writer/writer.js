@@ -54,9 +54,7 @@ class WriterTab {
       also: () => [branches, tree, compare],
     }});
     this.draft = this.sheet.draft;
-    find(sheet, '.skip').addEventListener('click', () => {
-      if (!branches.branchView.focus() && !this.#focusColumns()) this.sheet.notice('There are no branches yet: write something first.');
-    });
+    find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
     this.example = new FirstVisitExample({box: this.draft.box, hint: find(controls, '.example-hint')}, example ?? null, detail => this.controller.show(detail));
     this.tree.start(this.draft, {
       exampleText: () => this.example.text, hidesRows: text => this.guesses.hidesRows(text), fileName: ending => this.sheet.fileName(ending), notice: sentence => this.sheet.notice(sentence),

@@ -1,11 +1,11 @@
 // The sentences of the branch view: what its figures are, and what its rows and states mean.
 /** @import {DrawnOther, DrawnRow, DrawnView, Odds, Row, RowPiece, RowSettings, ViewCost} from './types.d.ts' */
 import {
-  continuedLetters, formatCount, formatError, formatNumber, formatPercent, isSigns, quotedText, spokenText,
-  visibleText,
+  continuedLetters, formatCount, formatError, formatNumber, formatPercent, isSigns, quotedText, spokenQuote, spokenText,
 } from './figures_and_labels.js';
+import {buttonsFor, pieceName} from './row_tokens.js';
 
-const HINT = 'Click any word to write up to it.';
+const HINT = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
 export const GUESS_FIRST = 'The rows are hidden: guess the next word first, or skip the guess.';
@@ -132,17 +132,18 @@ export const coverageCaption = drawn =>
 export const coverageSubject = count => (count === 1 ? 'This one holds' : `These ${count} hold`);
 
 /**
- * The odds of a piece, of the row up to it, and of the whole row.
- * @param {Pick<Row, 'path' | 'raw'> & Partial<Pick<DrawnRow, 'share' | 'next_word' | 'pieces'>>} row
- * @param {Pick<RowPiece, 'text' | 'odds' | 'upTo'>} piece
+ * What a piece is, its odds, those of the row up to it, and those of the whole row.
+ * @param {Pick<Row, 'path' | 'raw'> & Partial<Pick<DrawnRow, 'share' | 'next_word' | 'pieces' | 'healed'>>} row
+ * @param {Pick<RowPiece, 'text' | 'odds' | 'upTo'> & Partial<Pick<RowPiece, 'ids'>>} piece
+ * @param {string} [letters] of the word that the row continues
  */
-export function describePiece(row, piece) {
-  const kind = row.raw ? ' · raw odds' : '', {next_word: word, share, pieces} = row;
+export function describePiece(row, piece, letters = '') {
+  const kind = row.raw ? ' · raw odds' : '', {next_word: word, share, pieces} = row, name = pieceName(row, piece, letters);
   if (word && share && pieces?.[0] === piece && formatPercent(share) !== formatPercent(piece.odds)) {
-    return `Next word ${quotedText(word.text)} ${formatPercent(share)}, however it is spelled in tokens · ` +
-      `these tokens ${formatPercent(piece.odds)} · whole row ${formatPercent(row.path)}${kind}`;
+    return `Next word ${quotedText(letters + word.text)}: ${formatPercent(share)}, however it is spelled in tokens · ` +
+      `${name}: ${formatPercent(piece.odds)} · whole row ${formatPercent(row.path)}${kind}`;
   }
-  return `${quotedText(piece.text)} ${formatPercent(piece.odds)} after the text before it · up to here ${formatPercent(piece.upTo)} · ` +
+  return `${name[0].toUpperCase()}${name.slice(1)}: ${formatPercent(piece.odds)} after the text before it · up to here ${formatPercent(piece.upTo)} · ` +
     `whole row ${formatPercent(row.path)}${kind}`;
 }
 
@@ -208,14 +209,15 @@ export function costFigures({cost, alone}, ahead) {
 }
 
 /**
- * What a row's share is, where it stands.
- * @param {{share: Odds, apart: number, pieces: Pick<RowPiece, 'ids' | 'ends'>[], next_word?: Row['next_word']}} row
+ * What a row's share is, where it stands. Tokens are counted as they can be seen: as buttons.
+ * @param {{share: Odds, apart: number, pieces: Pick<RowPiece, 'ids' | 'ends' | 'tokens'>[], next_word?: Row['next_word']}} row
  * @param {string} [letters] of the word that the row continues
  */
-export function shareLabel({share, apart, pieces: [first], next_word: word}, letters = '') {
+export function shareLabel({share, apart, pieces, next_word: word}, letters = '') {
   if (word) return `${formatPercent(share)} chance ${nextWordClause(word.text, letters)}`;
-  const isWord = first?.ids.length === 1 && first.ends >= 1;
-  const what = apart > 1 ? `these first ${formatNumber(apart)} tokens` : isWord ? 'this next word' : 'this beginning';
+  const [first] = pieces, count = buttonsFor(pieces, apart);
+  const single = first?.ids.length === 1 && first.ends >= 1 ? 'this next word' : 'this beginning';
+  const what = count > 1 ? `these first ${formatNumber(count)} tokens` : count || apart < 2 ? single : 'this whole row';
   return `${formatPercent(share)} chance of ${what}`;
 }
 
@@ -262,16 +264,28 @@ export const awaitSentence = branch => `Branch ${formatNumber(branch + 1)} is in
 export const ROW_GONE = 'That branch is no longer among these: nothing was inserted.';
 
 /**
- * What a screen reader says before Tab inserts the grey text.
+ * What a screen reader says before Tab inserts the grey text; the first time also how to leave the text box by keys.
  * @param {string} text
+ * @param {boolean} [again] whether it was said of another text before
  */
-export const tabSentence = text => `Tab inserts ${quotedText(text)}; Esc, then Tab, leaves the text box.`;
+export const tabSentence = (text, again = false) => `Tab inserts ${spokenQuote(text)}${again ? '' : '; Esc, then Tab, leaves the text box'}.`;
+
+/**
+ * Why no key leads to the rows: there are none.
+ * @param {{state: string, paused: boolean, selected: boolean}} about `state` is that of the branch view
+ */
+export function noRowsSentence({state, paused, selected}) {
+  if (state === 'empty') return 'There are no rows yet: write something first.';
+  if (paused) return 'There are no rows: branching is paused. Alt+P continues it.';
+  if (selected) return 'There are no rows: a selection pauses branching.';
+  return state === 'thinking' ? 'There are no rows yet: the model is still at work.' : 'There are no rows for this text.';
+}
 
 /**
  * What a screen reader says of a settled view: the coverage, and how each row begins.
  * @param {Pick<DrawnView, 'count' | 'coverage'> & {rows: {pieces: Pick<RowPiece, 'text'>[]}[]}} drawn
  */
 export function announcementSentence({count, coverage, rows}) {
-  const beginnings = rows.map(row => row.pieces.slice(0, 3).map(piece => visibleText(piece.text)).join('') || 'end');
+  const beginnings = rows.map(row => spokenText(row.pieces.slice(0, 3).map(piece => piece.text).join('')) || 'end');
   return `${coverageSubject(count)} ${formatPercent(coverage)}: ${beginnings.join('; ')}`;
 }

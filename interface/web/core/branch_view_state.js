@@ -8,6 +8,7 @@ import {
   summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
+import {continuedLetters} from './figures_and_labels.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
 
@@ -36,6 +37,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
  * @property {string} tabAnnouncement what it says of the Tab key
+ * @property {string | null} tabText the text that it said so of last; empty where Tab inserts nothing, null before the first
  * @property {boolean} readOnly whether the branches are only to be read
  * @property {boolean} veiled whether nothing is drawn before the next word is guessed
  * @property {DrawnView<DrawnRow>} drawn the rows that follow from the view, the settings and the pinned rows
@@ -58,7 +60,7 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
-  refusal: null, refusals: 0, announcement: '', tabAnnouncement: '',
+  refusal: null, refusals: 0, announcement: '', tabAnnouncement: '', tabText: null,
   readOnly: false, veiled: false, drawn: NOTHING,
 };
 
@@ -83,7 +85,7 @@ function change(state, event) {
     case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
     case 'veil': return veil(state, event.veiled);
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
-    case 'announceTab': return {...state, tabAnnouncement: event.text ? tabSentence(event.text) : ''};
+    case 'announceTab': return announceTab(state, event.text);
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;
     case 'point': return {...state, pointed: event.target};
@@ -134,6 +136,16 @@ function veil(state, veiled) {
 function expect(state, revision) {
   const next = revision > state.expectedRevision ? {...withoutAhead(state), expectedRevision: revision, tabAnnouncement: ''} : state;
   return {...next, status: {state: 'thinking'}};
+}
+
+/**
+ * The same text is announced once, however often its view is shown; another text in its place is announced again.
+ * @type {(state: BranchViewState, text: string) => BranchViewState}
+ */
+function announceTab(state, text) {
+  const {tabText} = state;
+  if (text === tabText) return state;
+  return {...state, tabText: text, tabAnnouncement: text ? tabSentence(text, tabText !== null) : ''};
 }
 
 /** @type {(state: BranchViewState, branch: number) => BranchViewState} */
@@ -243,7 +255,8 @@ export function describe(state, target) {
   const row = drawn.rows[target.branch], piece = row?.pieces[target.piece];
   if (!piece || isInert(state, row)) return null;
   const ban = tokenToBan(piece, row.healed && !target.piece, shown ?? {view: {branches: [], given: ''}});
-  return {...ban, editable: !shown?.stored, text: textUpTo(row, target.piece), sentence: describePiece(row, piece)};
+  const letters = row.pinned ? '' : continuedLetters(shown?.before ?? '', row.pieces[0].text);
+  return {...ban, editable: !shown?.stored, text: textUpTo(row, target.piece), sentence: describePiece(row, piece, letters)};
 }
 
 /**

@@ -82,10 +82,18 @@ const SIGN_NAMES = {
 export const isSigns = text => text !== '' && [...text].every(sign => sign in SIGN_NAMES);
 
 /**
- * A text as a screen reader is to say it: signs alone by their names, since many are not spoken otherwise.
+ * A text as a screen reader is to say it: signs alone, line breaks and tabs by their names, since many are not spoken otherwise.
  * @param {string} text
+ * @returns {string}
  */
-export const spokenText = text => (isSigns(text) ? [...text].map(sign => SIGN_NAMES[sign]).join(', ') : visibleText(text));
+export function spokenText(text) {
+  if (isSigns(text)) return [...text].map(sign => SIGN_NAMES[sign]).join(', ');
+  const parts = text.split(/([\n\r\t])/).filter(part => /[\n\r\t]/.test(part) || part.trim());
+  return parts.length > 1 ? parts.map(part => spokenText(part.trim() || part)).join(', ') : visibleText(text);
+}
+
+/** @param {string} text */
+export const spokenQuote = text => `“${spokenText(text.trim() ? text.replace(/^ +| +$/g, '') : text)}”`;
 
 /**
  * The label of one of the words that no row begins with: with a sign where it is not known whether the word goes on.
@@ -131,12 +139,12 @@ export function continuedLetters(typed, first = '') {
 const MOST_LABELS = 4;
 
 /**
- * The likeliest beginnings that no row has, as one line.
- * @param {Pick<DrawnOther, 'text' | 'odds'>[]} others
+ * The likeliest beginnings that no row has, as one line, each as the list shows it.
+ * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds'> & {next_word?: object})[]} others
  */
 export function likeliestLabels(others) {
   const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);
-  const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(other => trimmed(other.text ?? ''));
+  const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(otherLabel);
   return likely.join(', ') + (others.length > likely.length ? ' …' : '');
 }
 const LEAST_ERROR = 0.1;   // per cent

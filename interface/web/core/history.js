@@ -48,13 +48,14 @@ function restoredState(then, entry) {
 }
 
 /**
- * The end of the text before a piece, from the beginning of a word on.
+ * The end of the text before a piece, from the beginning of a word on, with a space behind it if white space stands there.
  * @param {string} text
  * @param {number} start of the piece
  */
 function contextBefore(text, start) {
-  if (start <= CONTEXT) return excerpt(text.slice(0, start), CONTEXT);
-  return `…${excerpt(text.slice(start - CONTEXT, start).replace(/^\S*\s|^[\udc00-\udfff]/u, ''), CONTEXT)}`;
+  const before = text.slice(Math.max(0, start - CONTEXT), start), space = /\S\s+$/.test(before) ? ' ' : '';
+  if (start <= CONTEXT) return excerpt(before, CONTEXT) + space;
+  return `…${excerpt(before.replace(/^\S*\s|^[\udc00-\udfff]/u, ''), CONTEXT)}${space}`;
 }
 
 /** @typedef {TextState & {authors: AuthorRun[]}} AuthoredState */

@@ -102,6 +102,20 @@ export function treeKey(event) {
 }
 
 /**
+ * The index of the tab that a key leads to, round the ends; null for other keys.
+ * @param {KeyboardEvent} event
+ * @param {number} index of the tab that has the focus
+ * @param {number} count of tabs
+ * @returns {number | null}
+ */
+export function tabAfterKey(event, index, count) {
+  if (event.isComposing || !withoutModifiers(event)) return null;
+  /** @type {Record<string, number>} */
+  const found = {ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: count - 1};
+  return Object.hasOwn(found, event.key) ? (found[event.key] + count) % count : null;
+}
+
+/**
  * Whether a key sends the message in progress.
  * @param {KeyboardEvent} event
  */

@@ -9,13 +9,20 @@ const LAST = 12;      // of the label of the text's end
  * The label of a node: its text, of a long one the last words where the present text goes on, else the beginning.
  * @param {TreeNode} node
  */
-export function nodeLabel({text, state, here}) {
-  if (state === 'rest') return 'other beginnings';
-  if (state === 'end') return 'end';
-  if (!text) return 'start';
+export function nodeLabel(node) {
+  if (node.state === 'rest') return 'other beginnings';
+  if (node.state === 'end') return 'end';
+  return node.text ? visibleText(shortText(node)) : 'start';
+}
+
+/**
+ * A node's text for its label, without signs for what cannot be seen.
+ * @type {(node: TreeNode) => string}
+ */
+function shortText({text, state, here}) {
   const line = text.replace(/(?<=\S)\s+(?=\S)/g, ' '), most = here ? LAST : LONGEST;
   const cut = [...line].length <= most ? line : state === 'typed' || state === 'chosen' ? lastWords(line, most) : firstCharacters(line, most);
-  return visibleText(cut.trim() || firstCharacters(text, most));
+  return cut.trim() || firstCharacters(text, most);
 }
 
 /** @type {(line: string, most: number) => string} */
@@ -37,9 +44,18 @@ const STATES = {
  * @param {TreeNode} node
  */
 export function nodeName(node) {
-  const {state, text, odds, here, inert} = node, own = state === 'end' || state === 'rest' ? '' : text ? spokenText(nodeLabel(node)) : 'the start';
+  const {state, text, odds, here, inert} = node, own = state === 'end' || state === 'rest' ? '' : text ? spokenText(shortText(node)) : 'the start';
   const parts = [own, text || !own ? STATES[state] : '', here ? 'the end of your text' : '', odds ? formatPercent(odds) : '', inert ? 'of an older text' : ''];
   return parts.filter(Boolean).join(', ');
+}
+
+/**
+ * That branches part after a node, and how many; empty where at most one goes on.
+ * @param {TreeNode} node
+ */
+function forkClause({children}) {
+  const count = children.filter(({state}) => state === 'ahead' || state === 'end').length;
+  return count > 1 ? ` A fork: ${formatCount(count, 'branch', 'branches')} part here.` : '';
 }
 
 /**
@@ -49,12 +65,12 @@ export function nodeName(node) {
 export function nodeSentence(node) {
   const {state, text, odds, here} = node, named = text ? quotedText(text.length > 60 ? `…${text.slice(-60)}` : text) : 'The start';
   const chance = odds ? ` ${formatPercent(odds)} after the text before it.` : '';
-  if (here) return 'Here your text ends.';
+  if (here) return `Here your text ends.${forkClause(node)}`;
   if (state === 'rest') return `${formatPercent(odds ?? {p: 0})}: what none of the branches drawn here begins with.`;
   if (state === 'end') return `${formatPercent(odds ?? {p: 0})}: here the text would end. An ending inserts nothing.`;
   if (state === 'seen') return `${named} was seen and not taken.${chance} A click goes back to where it was seen.`;
   if (state === 'left') return `${named} was left behind.${chance} A click goes there; nothing is lost.`;
-  if (state === 'ahead') return `${named}${chance || '.'} A click inserts the text up to here.`;
+  if (state === 'ahead') return `${named}${chance || '.'}${forkClause(node)} A click inserts the text up to here.`;
   return `${named}${text ? ` was ${STATES[state]}.` : '.'}${chance} A click goes back to here; nothing is lost.`;
 }
 

@@ -7,7 +7,7 @@
 /** @import {TextOwner} from './text_owner.js' */
 /** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
-import {GUESS_FIRST} from '../core/branch_sentences.js';
+import {GUESS_FIRST, noRowsSentence} from '../core/branch_sentences.js';
 import {GhostText} from './ghost_text.js';
 import {NO_EDITS, editsAt, withEdit} from '../core/row_edits.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
@@ -133,13 +133,22 @@ export class BranchController {
       whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept(),
       hide: () => this.#keyed.branchView.giveUp() || this.ghost.hide(),
-      rows: () => (branches.branchView.isVeiled() ? this.hooks.onHidden() : branches.branchView.focus() || this.hooks.focusRows()),
+      rows: () => this.goToRows(),
       pause: () => this.#togglePause(),
     }});
   }
 
   /** The server may have another document after an error: it needs the accepted ids of the whole text. */
   #forgetAnswers() { this.#answeredRevision = this.#answeredLength = 0; }
+
+  /** Move the focus to the rows; where there are none, say why. Returns whether the focus has moved, or that was said. */
+  goToRows() {
+    const {branches: {branchView}, draft, hooks, paused} = this;
+    if (branchView.isVeiled()) return hooks.onHidden();
+    if (branchView.focus() || hooks.focusRows()) return true;
+    dispatch(this.#keyed, 'refuse', {because: noRowsSentence({state: branchView.state(), paused, selected: draft.selected})});
+    return true;
+  }
 
   #promptAsJson() { return JSON.stringify(this.hooks.prompt()); }
 

@@ -1,9 +1,8 @@
 // A moment of the history as an item of a list.
 /** @import {Moment} from '../core/types.d.ts' */
-import {excerpt} from '../core/text_words.js';
 import {formatTime, make} from './elements.js';
+import {momentTexts} from '../core/moment_texts.js';
 
-const SHOWN = 160;   // characters of a piece
 /** @type {Record<string, string>} */
 const KINDS = {
   accepted: 'accepted', undone: 'undone', left: 'left behind',
@@ -16,9 +15,8 @@ const KINDS = {
  * @param {() => void} restore called at a click
  */
 export function historyEntry(moment, restore) {
-  const before = moment.before ? `${moment.before} ` : '', caption = `${KINDS[moment.kind]} · ${formatTime(moment.time)}`;
-  const piece = make('b', {text: excerpt(moment.text, SHOWN) || '↵'});
-  const line = make('span', {className: 'piece', dir: 'auto'}, before, piece);
+  const texts = momentTexts(moment), caption = `${KINDS[moment.kind]} · ${formatTime(moment.time)}`;
+  const line = make('span', {className: 'piece', dir: 'auto'}, texts.before, make('b', {text: texts.piece}));
   const button = make('button', {className: 'moment'}, line, make('small', {text: caption}));
   button.dataset.kind = moment.kind;
   button.addEventListener('click', restore);

@@ -12,7 +12,15 @@ test('a share says what it is where it stands', () => {
   assert.equal(label({}, {ids: [1], ends: 0}, {ids: [2], ends: 1}), '15 % chance of this beginning');
   assert.equal(label({}, {ids: [1, 2], ends: 1}), '15 % chance of this beginning');
   assert.equal(label({}), '15 % chance of this beginning');
-  assert.equal(label({apart: 2, share: {p: 0.05, bound: true}}, {ids: [1], ends: 1}), '≤ 5 % chance of these first 2 tokens');
+  assert.equal(label({apart: 2, share: {p: 0.05, bound: true}}, {ids: [1], ends: 1, tokens: 1}, {ids: [2], ends: 1, tokens: 2}), '≤ 5 % chance of these first 2 tokens');
+});
+
+test('the tokens of a share are counted as they can be seen', () => {
+  const label = (apart, ...tokens) => said(words.shareLabel({share: {p: 0.15}, apart, pieces: tokens.map(count => ({ids: [1, 2], ends: 1, tokens: count}))}));
+  assert.equal(label(3, 2, 3, 4), '15 % chance of these first 2 tokens', 'a token that stands in the text already is not seen');
+  assert.equal(label(3, 1, 2, 5), '15 % chance of these first 3 tokens', 'a character of three tokens is one button');
+  assert.equal(label(2, 3, 4), '15 % chance of this beginning');
+  assert.equal(label(4, 1, 3), '15 % chance of this whole row', 'an end token is no button');
 });
 
 test('an ending is explained with its odds', () =>
@@ -43,7 +51,7 @@ test('likely banned tokens are named with the odds that they would have', () => 
 const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false, pieces: []};
 
 test('a piece is described with its odds, those up to it and those of its row', () => {
-  assert.equal(said(words.describePiece(row, piece)), '“sea” 25 % after the text before it · up to here 13 % · whole row 1 %');
+  assert.equal(said(words.describePiece(row, piece)), 'Token “sea”: 25 % after the text before it · up to here 13 % · whole row 1 %');
   assert.ok(said(words.describePiece({...row, raw: true}, piece)).endsWith('whole row 1 % · raw odds'));
   assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it');
 });
@@ -80,7 +88,7 @@ test('where no row grows there is no progress', () => {
 });
 
 const drawn = (more = {}) => ({rows: [row], count: 1, firsts: true, given: '', wanted: {}, without: [], ...more});
-const CLICK = 'Click any word to write up to it.';
+const CLICK = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
 
 test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
@@ -157,7 +165,9 @@ test('the meter shows passes, tokens and time', () => {
 test('the announcement says the coverage and how the rows begin', () => {
   const pieces = texts => ({pieces: texts.map(text => ({text}))});
   const told = words.announcementSentence({count: 3, coverage: {p: 0.5}, rows: [pieces([' a', ' b', ' c', ' d']), pieces(['\n']), pieces([])]});
-  assert.equal(said(told), 'These 3 hold 50 %:  a b c; ↵; end');
+  assert.equal(said(told), 'These 3 hold 50 %:  a b c; line break; end');
+  const story = words.announcementSentence({count: 1, coverage: {p: 0.5}, rows: [pieces(['.', '\n\n', 'The'])]});
+  assert.equal(said(story), 'This one holds 50 %: full stop, line break, line break, The');
 });
 
 test('a refusal says that nothing was inserted', () => assert.equal(words.REFUSAL, 'That branch was for another text: it was not inserted.'));
@@ -174,12 +184,24 @@ test('a row whose first piece is its next word has one figure, and another piece
 test('where a first piece and its row have different figures, both are explained', () => {
   const first = {text: " I'm", odds: {p: 0.26}, upTo: {p: 0.26}};
   const of = share => said(words.describePiece({...row, pieces: [first, piece], share: {p: share}, next_word: {text: " I'm"}}, first));
-  assert.equal(of(0.4), 'Next word “I\'m” 40 %, however it is spelled in tokens · these tokens 26 % · whole row 1 %');
-  assert.equal(of(0.26), '“I\'m” 26 % after the text before it · up to here 26 % · whole row 1 %');
+  assert.equal(of(0.4), 'Next word “I\'m”: 40 %, however it is spelled in tokens · token “I\'m”: 26 % · whole row 1 %');
+  assert.equal(of(0.26), 'Token “I\'m”: 26 % after the text before it · up to here 26 % · whole row 1 %');
 });
 
-test('what Tab does is said with the way to leave the text box by keys', () =>
-  assert.equal(words.tabSentence(' sea'), 'Tab inserts “sea”; Esc, then Tab, leaves the text box.'));
+test('what Tab does is said with the way to leave the text box by keys, once', () => {
+  assert.equal(words.tabSentence(' sea'), 'Tab inserts “sea”; Esc, then Tab, leaves the text box.');
+  assert.equal(words.tabSentence('\n\nThe sea ', true), 'Tab inserts “line break, line break, The sea”.');
+  assert.equal(words.tabSentence('\n', true), 'Tab inserts “line break”.');
+});
+
+test('where there are no rows to go to, one sentence says why', () => {
+  const why = (state, more = {}) => words.noRowsSentence({state, paused: false, selected: false, ...more});
+  const all = [why('empty'), why('paused', {paused: true}), why('paused', {selected: true}), why('thinking'), why('error')];
+  assert.equal(new Set(all).size, all.length);
+  for (const sentence of all) assert.match(sentence, /^There are no rows[^.]*\.( [^.]+\.)?$/);
+  assert.match(why('empty', {paused: true}), /write something first/);
+  assert.match(why('thinking', {paused: true}), /Alt\+P/);
+});
 
 test('a mode that found fewer rows than asked for says so', () => {
   const caption = (count, mode) => words.summarySentence({state: 'settled'}, drawn({count, wanted: {k: 5, mode}}));

@@ -144,6 +144,23 @@ test('the description of the pointed button replaces the summary', () => {
   assert.match(found.sentence, /after the text before it/);
 });
 
+test('what Tab inserts is announced once for the same grey text', () => {
+  const grey = text => ({type: 'announceTab', text}), first = run([grey(' sea')], settled());
+  assert.equal(first.tabAnnouncement, 'Tab inserts “sea”; Esc, then Tab, leaves the text box.');
+  assert.equal(run([show(1, likelyView()), grey(' sea')], first).tabAnnouncement, '', 'the same rows again');
+  const other = run([show(2, likelyView()), grey(' ship')], first);
+  assert.equal(other.tabAnnouncement, 'Tab inserts “ship”.');
+  assert.equal(run([show(3, likelyView()), grey(''), show(4, likelyView()), grey(' ship')], other).tabAnnouncement, 'Tab inserts “ship”.');
+});
+
+test('a piece of a word that was begun is described as a part of the whole word', () => {
+  const view = likelyView();
+  view.branches[0].pieces[0].text = 'house';
+  const state = run([{type: 'show', detail: {revision: 1, view, state: 'settled', before: 'The light'}}]);
+  const row = state.drawn.rows.findIndex(({pieces}) => pieces[0].text === 'house');
+  assert.match(describe(state, {branch: row, piece: 0}).sentence, /token “house”, a part of “lighthouse”/i);
+});
+
 test('buttons that are missing, hidden or of an older text have no description', () => {
   const state = settled();
   assert.equal(describe(state, null), null);

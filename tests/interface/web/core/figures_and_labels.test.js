@@ -93,6 +93,12 @@ test('words are said as they are shown, without the white space around them', ()
   assert.deepEqual([' sea', '.\n', '', '🙂'].map(words.spokenText), [' sea', 'full stop, line break', '', '🙂']);
 });
 
+test('line breaks and tabs among words are said by their names', () => {
+  assert.deepEqual(['\n\nThe', 'one\ttwo\n', ' \n a'].map(words.spokenText), ['line break, line break, The', 'one, tab, two, line break', 'line break, a']);
+  assert.equal(words.spokenQuote('\n\nThe sea '), '“line break, line break, The sea”');
+  assert.deepEqual([' ', '\n', ' sea'].map(words.spokenQuote), ['“space”', '“line break”', '“sea”']);
+});
+
 test('a row that continues a word has the letters typed of it', () => {
   const letters = words.continuedLetters;
   assert.deepEqual([letters(' the', 'm'), letters('the', 'm'), letters(' a-b2', '3'), letters('né', 'e')], ['the', 'the', 'b2', 'né']);
@@ -114,6 +120,11 @@ test('the likeliest others are one line', () => {
   assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a, b, c, d');
   assert.equal(words.likeliestLabels([]), '');
   assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a, b …');
+});
+
+test('a word that may go on ends in “…” there too, as in the open list', () => {
+  const part = {...other(' sl'), next_word: {}, odds: {p: 0.1, bound: true}};
+  assert.equal(words.likeliestLabels([part, {...part, text: ' sea', odds: {p: 0.1}}]), 'sl…, sea');
 });
 
 test('others that top-p excludes are named only if there are no others', () => {

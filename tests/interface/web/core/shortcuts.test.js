@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {branchKey, historyKey, isPause, isSend, kindOfInput, nameKey, textKey, treeKey} from '../../../../interface/web/core/shortcuts.js';
+import {branchKey, historyKey, isPause, isSend, kindOfInput, nameKey, tabAfterKey, textKey, treeKey} from '../../../../interface/web/core/shortcuts.js';
 
 const MODIFIERS = ['ctrlKey', 'metaKey', 'altKey', 'shiftKey'];
 
@@ -158,4 +158,13 @@ test('in the tree no other key is ours, none with a modifier but Shift, and none
   for (const keys of otherModifiers('', 'Shift+', 'Alt+')) for (const key of ['ArrowLeft', '0', 'Enter', 'ArrowUp']) assert.equal(treeKey(pressed(keys + key)), null, keys + key);
   assert.equal(treeKey(pressed('Alt+ArrowDown')), null);
   assert.equal(treeKey(pressed('Enter', '', composing)), null);
+});
+
+test('arrows, Home and End lead from tab to tab, round the ends, and no other key does', () => {
+  const led = (keys, index, more) => tabAfterKey(pressed(keys, '', more), index, 5);
+  assert.deepEqual(['ArrowRight', 'ArrowLeft', 'Home', 'End'].map(key => led(key, 2)), [3, 1, 0, 4]);
+  assert.deepEqual([led('ArrowRight', 4), led('ArrowLeft', 0)], [0, 4]);
+  for (const key of ['ArrowDown', 'ArrowUp', 'Enter', ' ', 'a', 'Tab']) assert.equal(led(key, 2), null, key);
+  for (const modifiers of otherModifiers('')) assert.equal(led(`${modifiers}ArrowRight`, 2), null, modifiers);
+  assert.equal(led('ArrowRight', 2, composing), null);
 });

@@ -26,6 +26,7 @@ test('labels have signs for what cannot be seen, and words for what is no text',
 test('names for screen readers say the text, what it is, and its odds', () => {
   assert.equal(nodeName(node('ahead', ' saw')), 'saw, 15\u00a0%');
   assert.equal(nodeName(node('ahead', ',')), 'comma, 15\u00a0%');
+  assert.equal(nodeName(node('ahead', '\n')), 'line break, 15\u00a0%');
   assert.equal(nodeName(node('chosen', ' saw', {odds: null})), 'saw, chosen');
   assert.equal(nodeName(node('left', ' saw')), 'saw, left behind, 15\u00a0%');
   assert.equal(nodeName(node('seen', ' saw')), 'saw, seen, not taken, 15\u00a0%');
@@ -38,6 +39,10 @@ test('names for screen readers say the text, what it is, and its odds', () => {
 
 test('a sentence says what a click does, and never that it does what it does not', () => {
   assert.match(nodeSentence(node('ahead', ' saw')), /^“saw” 15.% after the text before it\. A click inserts the text up to here\.$/);
+  const parted = {children: [node('ahead', ' a'), node('ahead', ' b'), node('end', ''), node('rest', '')]};
+  assert.match(nodeSentence(node('ahead', ' saw', parted)), /before it\. A fork: 3 branches part here\. A click inserts/);
+  assert.equal(nodeSentence(node('typed', 'he', {here: true, ...parted})), 'Here your text ends. A fork: 3 branches part here.');
+  assert.doesNotMatch(nodeSentence(node('ahead', ' saw', {children: parted.children.slice(2)})), /fork/);
   assert.match(nodeSentence(node('seen', ' saw')), /^“saw” was seen and not taken\. 15.% .* A click goes back to where it was seen\.$/);
   assert.match(nodeSentence(node('left', ' saw', {odds: null})), /^“saw” was left behind\. A click goes there; nothing is lost\.$/);
   assert.match(nodeSentence(node('chosen', ' saw', {odds: null})), /^“saw” was chosen\. A click goes back to here; nothing is lost\.$/);

@@ -1,0 +1,33 @@
+// Forks: where a row leaves a row above it that begins with the same tokens.
+/** @import {RowPiece} from './types.d.ts' */
+import {formatNumber} from './figures_and_labels.js';
+
+/** @typedef {{pieces: Pick<RowPiece, 'ids'>[], revision?: number}} ForkingRow */
+/** @typedef {{piece: number, row: number}} Fork the first piece that is a row's own, and the index of the row that it leaves */
+
+/** @type {(one: ForkingRow, other: ForkingRow) => number} */
+function sharedPieces(one, other) {
+  const differs = one.pieces.findIndex(({ids}, index) => ids.join(' ') !== other.pieces[index]?.ids.join(' '));
+  return differs < 0 ? one.pieces.length : differs;
+}
+
+/**
+ * Where a row leaves the row above it that it is the same as for longest, in buttons that can be seen; null if it begins like
+ * none of them, or has nothing of its own.
+ * @param {ForkingRow[]} rows in the order in which they are drawn
+ * @param {number} index of the row
+ * @returns {Fork | null}
+ */
+export function forkOf(rows, index) {
+  const own = rows[index], above = rows.slice(0, index);
+  const shared = above.map(row => (row.revision === own.revision ? sharedPieces(own, row) : 0));
+  const piece = Math.max(0, ...shared);
+  return piece > 0 && piece < own.pieces.length ? {piece, row: shared.indexOf(piece)} : null;
+}
+
+/**
+ * What the sign of a fork means.
+ * @param {Fork} fork
+ */
+export const forkSentence = ({row}) =>
+  `Fork: up to here this row is the same as row ${formatNumber(row + 1)}; from here on it goes another way.`;

@@ -1,0 +1,50 @@
+// What a button of a row is: a token, and, where several make a word, a part of that word.
+/** @import {RowPiece} from './types.d.ts' */
+import {continuedLetters, formatNumber, quotedText} from './figures_and_labels.js';
+
+/** @typedef {Pick<RowPiece, 'text' | 'ends'>} Piece */
+
+/**
+ * Whether a text continues the last word of another one.
+ * @param {string} before
+ * @param {string} after
+ */
+const continues = (before, after) => continuedLetters(before, after) !== '';
+
+/**
+ * The word that a piece of a row is a part of, with “…” where the row ends within it; empty if the piece is no part of a
+ * longer word.
+ * @param {Piece[]} pieces of the row
+ * @param {number} index of the piece
+ * @param {string} [letters] of the word that the row continues
+ */
+export function wordOfPiece(pieces, index, letters = '') {
+  let first = index, last = index;
+  while (first > 0 && continues(pieces[first - 1].text, pieces[first].text)) first -= 1;
+  while (last + 1 < pieces.length && continues(pieces[last].text, pieces[last + 1].text)) last += 1;
+  const typed = first === 0 ? letters : '';
+  if (first === last && !typed) return '';
+  const open = last === pieces.length - 1 && !pieces[last].ends;
+  return `${typed}${pieces.slice(first, last + 1).map(({text}) => text).join('').trim()}${open ? '…' : ''}`;
+}
+
+/**
+ * The name of a piece: “token “pt”, a part of “crept””; with the number of its tokens where it has several.
+ * @param {{pieces?: RowPiece[], healed?: boolean}} row
+ * @param {Pick<RowPiece, 'text'> & Partial<Pick<RowPiece, 'ids'>>} piece
+ * @param {string} [letters] of the word that the row continues
+ */
+export function pieceName({pieces = [], healed = false}, piece, letters = '') {
+  const index = pieces.findIndex(one => one === piece), word = index < 0 ? '' : wordOfPiece(pieces, index, letters);
+  // The first token of a healed row stands in the text already.
+  const count = (piece.ids?.length ?? 1) - Number(healed && index === 0 && (piece.ids?.length ?? 1) > 1);
+  const kind = count > 1 ? `${formatNumber(count)} tokens` : 'token';
+  return `${kind} ${quotedText(piece.text)}${word ? `, a part of ${quotedText(word)}` : ''}`;
+}
+
+/**
+ * The number of buttons that hold a row's first tokens; 0 if it has no button up to there.
+ * @param {Pick<RowPiece, 'tokens'>[]} pieces
+ * @param {number} tokens
+ */
+export const buttonsFor = (pieces, tokens) => pieces.findIndex(piece => piece.tokens >= tokens) + 1;

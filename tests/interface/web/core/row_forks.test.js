@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {forkOf, forkSentence} from '../../../../interface/web/core/row_forks.js';
+
+const rowOf = (paths, revision = 1) => ({revision, pieces: paths.map(ids => ({ids: [ids].flat()}))});
+const forks = rows => rows.map((_, index) => forkOf(rows, index));
+
+test('a row forks from the row above that it is the same as for longest', () =>
+  assert.deepEqual(forks([rowOf([1, 2, 3]), rowOf([1, 5, 6]), rowOf([1, 5, 7]), rowOf([9, 2, 3]), rowOf([1, 2, 8])]),
+    [null, {piece: 1, row: 0}, {piece: 2, row: 1}, null, {piece: 2, row: 0}]));
+
+test('forks are counted in pieces that can be seen, however many tokens these have', () =>
+  assert.deepEqual(forkOf([rowOf([[1, 2], 3]), rowOf([[1, 2], 4])], 1), {piece: 1, row: 0}));
+
+test('a row that ends where another goes on has no fork, and the other one has', () => {
+  assert.deepEqual(forks([rowOf([1, 2]), rowOf([1])]), [null, null]);
+  assert.deepEqual(forks([rowOf([1]), rowOf([1, 2])]), [null, {piece: 1, row: 0}]);
+});
+
+test('rows of different texts have no forks', () => assert.equal(forkOf([rowOf([1, 2], 1), rowOf([1, 3], 2)], 1), null));
+
+test('every fork agrees with a search over all pairs', () => {
+  let seed = 7;
+  const dice = () => (seed = seed * 48271 % 2147483647) % 3;
+  for (let turn = 0; turn < 200; turn += 1) {
+    const rows = Array.from({length: 6}, () => rowOf(Array.from({length: 1 + dice() + dice()}, dice)));
+    rows.forEach((row, index) => {
+      const own = row.pieces.map(({ids}) => ids[0]).join('');
+      let best = 0, from = -1;
+      for (let other = 0; other < index; other += 1) {
+        const text = rows[other].pieces.map(({ids}) => ids[0]).join('');
+        for (let length = own.length; length > best; length -= 1) if (text.startsWith(own.slice(0, length))) [best, from] = [length, other];
+      }
+      assert.deepEqual(forkOf(rows, index), best > 0 && best < own.length ? {piece: best, row: from} : null);
+    });
+  }
+});
+
+test('the sentence names the row that is left', () =>
+  assert.equal(forkSentence({piece: 2, row: 0}), 'Fork: up to here this row is the same as row 1; from here on it goes another way.'));

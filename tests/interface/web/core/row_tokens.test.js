@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {buttonsFor, pieceName, wordOfPiece} from '../../../../interface/web/core/row_tokens.js';
+
+const row = (...texts) => texts.map(text => ({text, ends: 1, ids: [1]}));
+
+test('pieces that make one word together are parts of it, and others are not', () => {
+  const pieces = row(' cre', 'pt', ' out', '.', 'x');
+  assert.deepEqual(pieces.map((_, index) => wordOfPiece(pieces, index)), ['crept', 'crept', '', '', '']);
+  assert.equal(wordOfPiece(row(' un', 'fort', 'unate'), 1), 'unfortunate');
+});
+
+test('letters that stand in the text belong to the word', () => {
+  assert.equal(wordOfPiece(row('house', ' keeper'), 0, 'light'), 'lighthouse');
+  assert.equal(wordOfPiece(row('house', ' keeper'), 1, 'light'), '');
+});
+
+test('a word that the row does not end is shown as unfinished', () => {
+  const pieces = [...row(' un'), {text: 'fort', ends: 0, ids: [1]}];
+  assert.deepEqual([wordOfPiece(pieces, 0), wordOfPiece(pieces, 1)], ['unfort…', 'unfort…']);
+});
+
+test('in scripts without spaces no piece is called a part', () => assert.equal(wordOfPiece(row('中', '文'), 0), ''));
+
+test('a piece is named with what it is', () => {
+  const pieces = row(' cre', 'pt', ' out');
+  assert.equal(pieceName({pieces}, pieces[1]), 'token “pt”, a part of “crept”');
+  assert.equal(pieceName({pieces}, pieces[2]), 'token “out”');
+  const fox = {text: '🦊', ends: 1, ids: [1, 2, 3]}, opened = {text: 'house', ends: 1, ids: [1, 2]};
+  assert.equal(pieceName({pieces: [fox]}, fox), '3 tokens “🦊”');
+  assert.equal(pieceName({pieces: [opened], healed: true}, opened), 'token “house”', 'one of its tokens stands in the text');
+});
+
+test('tokens are counted in buttons', () => {
+  const pieces = [{tokens: 2}, {tokens: 3}, {tokens: 6}];
+  assert.deepEqual([1, 2, 3, 4, 6, 7].map(count => buttonsFor(pieces, count)), [1, 1, 2, 3, 3, 0]);
+});
