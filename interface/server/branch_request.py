@@ -29,8 +29,6 @@ MOST_EDITS = 8
 """Maximum number of edited rows in a request."""
 MOST_MESSAGES = 100
 """Earlier messages of a conversation."""
-MOST_ROWS = 100
-"""Rows of a view in mode `every_level`; with more, only the first level branches."""
 MOST_ACCEPTED = 10_000
 """Accepted pieces of a request that are used, the last ones: after a restart of the server a page sends all of them."""
 MOST_NUMBER = 2**53
@@ -176,8 +174,8 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
     """Return options for `Document.lookahead` from the fields of a page's JSON; raise ValueError for invalid ones.
 
     `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set; `towards` and `avoid` only if given,
-    and `odds` only if it is "words", in mode `likely` without these two. In mode `every_level`, `branch_levels` is 2,
-    or 1 if there would be more than MOST_ROWS rows. `temperature`, `top_p` and `seed` are used in mode `sampled` only,
+    and `odds` only if it is "words", in mode `likely` without these two. In mode `every_level`, `branch_total` is `k`,
+    so that a view has at most k rows in every mode. `temperature`, `top_p` and `seed` are used in mode `sampled` only,
     and then only if they are given.
     """
     from lookahead_core.strategies.lookahead_options import ODDS, LookaheadOptions
@@ -195,7 +193,7 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
     if odds == "words" and options["mode"] == "likely" and not (fields.get("towards") or fields.get("avoid")):
         options["odds"] = odds
     if options["mode"] == "every_level":
-        options["branch_levels"] = 2 if options["k"] ** 2 <= MOST_ROWS else 1
+        options["branch_total"] = options["k"]
     if options["mode"] == "sampled":
         options |= {name: fields[name] for name in ("temperature", "top_p", "seed") if name in fields}
     options |= {name: fields[name] for name in ("towards", "avoid") if fields.get(name)}

@@ -5,13 +5,12 @@ All of it runs in the scheduler's thread, and is suspended there for each forwar
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from interface.server.branch_request import MOST_ROW_TOKENS, MOST_ROWS, BranchRequest, MessageContext, SourceTooLong
+from interface.server.branch_request import MOST_ROW_TOKENS, BranchRequest, MessageContext, SourceTooLong
 from interface.server.column_views import ColumnViews
 from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_NODES, inserted, views_of
 from lookahead_core.engines.dispatch import WAITING, dispatcher_of
@@ -144,7 +143,7 @@ class PageSession:
 
         for answer in paint_steps(steps, view):
             settled = answer.get("state") == "settled" and self._shown is not None
-            yield answer | {"note": _note(request, self._shown)} if settled else answer
+            yield answer | {"note": _note(self._shown)} if settled else answer
 
     def ahead_steps(self, request: BranchRequest) -> Iterator[View]:
         """Prefetch the views after possible clicks on the last final view: a generator of passes and views.
@@ -335,14 +334,12 @@ def ahead_depth(options: Mapping[str, Any]) -> int:
     return min(depth, 1 + AHEAD_FIRSTS // k**2) if options["mode"] in ("likely", "sampled") else depth
 
 
-def _note(request: BranchRequest, result: Lookahead) -> str | None:
+def _note(result: Lookahead) -> str | None:
     """Return a sentence for the page about what its mode could not do; None if there is nothing to say.
 
-    That is: mode `every_level` branches at one level only, because of MOST_ROWS; the engine has no hidden states by
-    which branches can be compared; or mode `surprising` finds fewer branches than the page wants.
+    That is: the engine has no hidden states by which branches can be compared; or mode `surprising` finds fewer
+    branches than the page wants.
     """
-    if request.options.get("branch_levels") == 1:
-        return f"With more than {math.isqrt(MOST_ROWS)} branches only the first level branches."
     if result.compared_by == "words":
         return "The rows differ in words only: this model's engine has no hidden states to compare meanings by."
     if result.options.mode == "surprising" and len(result.branches) < result.options.k:

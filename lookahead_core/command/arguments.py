@@ -150,6 +150,9 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
         CommandOption("--share-of", str, "what shares are the probabilities of", "tokens", "odds", choices=ODDS),
         CommandOption("--branch-levels", int, "every_level: number of levels that branch", 2, mode="every_level"),
         CommandOption(
+            "--branch-total", int, "every_level: number of branches in all; 0: -k at each level", 0, mode="every_level"
+        ),
+        CommandOption(
             "--cutoff", float, "forks: probability from which another token starts a branch", 0.15, mode="forks"
         ),
         CommandOption("--slope", float, "forks: factor of the cutoff at each further level", 1.0, mode="forks"),

@@ -60,6 +60,9 @@ class LookaheadKeywords(TypedDict, total=False):
     `line`. `tokens`: only at `depth` tokens. An end token always ends a branch."""
     branch_levels: int
     """`every_level` only: number of levels that branch, 1 to 8."""
+    branch_total: int
+    """`every_level` only: number of branches in all, up to 400, shared among the first levels as evenly as possible; of
+    five branches on two levels, three first tokens have two, two and one. 0: no total, but `k` at each level."""
     cutoff: float
     """`forks` only: the probability from which another token starts a branch of its own, 0 to 1."""
     slope: float

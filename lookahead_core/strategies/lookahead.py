@@ -93,6 +93,8 @@ def _grow(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iterator[S
             yield from _grow_likely(growth, leaves)
         return
     count = candidate_count(options.k) if options.mode in _DISSIMILAR else options.k
+    if options.mode == "every_level" and options.branch_total:
+        count = _first_count(options.branch_total, min(options.branch_levels, options.depth))
     leaves = _beginnings(growth, head, typed, count)
     if options.mode == "forks":
         leaves = [leaf for leaf in leaves if leaf.logprob >= math.log(options.cutoff or 1e-9)] or leaves[:1]
@@ -180,18 +182,35 @@ def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterat
 
 
 def _grow_every_level(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Split every leaf that can grow into k, up to level `branch_levels`, then extend all leaves greedily.
+    """Split every leaf that can grow, up to level `branch_levels`, then extend all leaves greedily.
 
-    The leaves passed in are level 1. Yields all leaves after each pass and at the end.
+    Each leaf is split into k, or with `branch_total` so that all leaves of the last level together are that many. The
+    leaves passed in are level 1. Yields all leaves after each pass and at the end.
     """
     options = growth.options
-    for _ in range(min(options.branch_levels, options.depth) - 1):
+    totals = _even_parts(options.branch_total, len(leaves))
+    for levels in range(min(options.branch_levels, options.depth) - 1, 0, -1):
         passed = growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)])
-        grown = [child for leaf in leaves for child in _children_or_self(growth, leaf, options.k)]
-        leaves = growth.distinct(grown)
+        grown: list[tuple[BranchLeaf, int]] = []
+        for leaf, total in zip(leaves, totals, strict=True):
+            children = _children_or_self(growth, leaf, _first_count(total, levels) if total else options.k)
+            grown += zip(children, _even_parts(total, len(children)), strict=True)
+        total_of = {id(leaf): total for leaf, total in grown}
+        leaves = growth.distinct([leaf for leaf, _ in grown])
+        totals = [total_of[id(leaf)] for leaf in leaves]
         if passed:
             yield leaves
     yield from _grow_likely(growth, leaves)
+
+
+def _first_count(total: int, levels: int) -> int:
+    """Return the least number whose power of `levels` is at least `total`: how many nodes the first level needs."""
+    return next(count for count in itertools.count(1) if count**levels >= total)
+
+
+def _even_parts(total: int, count: int) -> list[int]:
+    """Return `count` whole numbers that add up to `total` and differ by at most one, the larger ones first."""
+    return [total // count + (index < total % count) for index in range(count)] if count else []
 
 
 def _children_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[BranchLeaf]:

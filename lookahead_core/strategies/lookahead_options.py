@@ -33,6 +33,7 @@ INTEGER_RANGES = {
     "k": (1, 20),
     "depth": (1, 100),
     "branch_levels": (1, 8),
+    "branch_total": (0, MAX_BRANCHES),
     "split_limit": (1, 20),
     "budget": (1, 4096),
     "width": (1, 256),
@@ -62,6 +63,7 @@ class LookaheadOptions:
     mode: Mode = "likely"
     until: Until = "tokens"
     branch_levels: int = 2
+    branch_total: int = 0
     cutoff: float = 0.15
     slope: float = 1.0
     split_limit: int = 3
@@ -107,7 +109,8 @@ class LookaheadOptions:
             raise ValueError("towards and avoid are both set; name a word in one of the two.")
         if self.odds == "words":
             self._check_words()
-        if self.mode == "every_level" and self.k ** min(self.branch_levels, self.depth) > MAX_BRANCHES:
+        rows = self.branch_total or self.k ** min(self.branch_levels, self.depth)
+        if self.mode == "every_level" and rows > MAX_BRANCHES:
             raise ValueError(
                 f"branch_levels is {self.branch_levels!r}, which with k = {self.k} makes more than {MAX_BRANCHES} "
                 "branches; ask for fewer levels or a smaller k."

@@ -184,6 +184,7 @@ def test_what_only_one_mode_heeds_is_for_that_mode() -> None:
         "top_p": "sampled",
         "seed": "sampled",
         "branch_levels": "every_level",
+        "branch_total": "every_level",
         "cutoff": "forks",
         "slope": "forks",
         "split_limit": "forks",

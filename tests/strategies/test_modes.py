@@ -84,6 +84,31 @@ def test_every_level_branches_at_each_of_the_first_levels_then_continues_greedil
     assert result.coverage == pytest.approx(sum(branch.share for branch in result.branches))
 
 
+@pytest.mark.parametrize(
+    ("total", "shape"), [(1, [1]), (2, [1, 1]), (5, [2, 2, 1]), (9, [3, 3, 3]), (10, [3, 3, 2, 2])]
+)
+def test_a_total_of_branches_is_shared_evenly_among_the_first_tokens(
+    model: Any, odds: Odds, total: int, shape: list[int]
+) -> None:
+    wanted = [
+        (first, second)
+        for (_, first), count in zip(odds.after(()), shape, strict=False)
+        for _, second in odds.after((first,))[:count]
+    ]
+    for k in (1, 20):
+        result = Document(model, token_ids=PROMPT).lookahead(mode="every_level", k=k, branch_total=total, depth=4)
+        assert [path[:2] for path in paths(result)] == wanted
+    assert result.coverage == pytest.approx(sum(branch.share for branch in result.branches))
+
+
+def test_a_total_of_branches_on_three_levels_is_reached(model: Any) -> None:
+    for total in range(1, 30):
+        options = {"mode": "every_level", "branch_total": total, "branch_levels": 3, "depth": 3}
+        found = paths(Document(model, token_ids=PROMPT).lookahead(**options))
+        ended = any(path[-1] == 7 for path in found)
+        assert len(set(found)) == total or (ended and len(found) < total)
+
+
 @pytest.mark.parametrize(("cutoff", "slope"), [(0.05, 1.0), (0.05, 1.5), (0.9, 1.0), (0.0, 1.0)])
 def test_forks_split_only_where_another_token_passes_the_cutoff(
     model: Any, odds: Odds, cutoff: float, slope: float

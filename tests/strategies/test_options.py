@@ -18,6 +18,7 @@ WHOLE: list[tuple[type[Any], str, int, int, dict[str, Any]]] = [
     (LookaheadOptions, "k", 1, 20, {}),
     (LookaheadOptions, "depth", 1, 100, {}),
     (LookaheadOptions, "branch_levels", 1, 8, {}),
+    (LookaheadOptions, "branch_total", 0, 400, {}),
     (LookaheadOptions, "split_limit", 1, 20, {}),
     (LookaheadOptions, "budget", 1, 4096, {}),
     (LookaheadOptions, "width", 1, 256, {}),
@@ -54,7 +55,7 @@ DEFAULTS: dict[type[Any], dict[str, Any]] = {
         "k": 5, "depth": 5, "mode": "likely", "until": "tokens", "branch_levels": 2, "cutoff": 0.15, "slope": 1.0,
         "split_limit": 3, "budget": 64, "width": 16, "temperature": 1.0, "top_p": 1.0, "seed": 0,
         "banned": frozenset(), "heal": False, "speculate": False, "stop_at_repetition": False, "contrast": 10.0,
-        "floor": 0.01,
+        "floor": 0.01, "branch_total": 0,
     },
     LogitRules: {
         "max_new_tokens": 40, "min_new_tokens": 0, "repetition_penalty": 1.0, "frequency_penalty": 0.0,
@@ -126,6 +127,7 @@ def test_so_many_branches_and_no_more() -> None:
         with pytest.raises(ValueError, match="branch_levels is "):
             LookaheadOptions(mode="every_level", depth=9, **wrong)
     assert LookaheadOptions(mode="every_level", k=2, branch_levels=8, depth=9).branch_levels == 8
+    assert LookaheadOptions(mode="every_level", k=20, branch_levels=8, depth=9, branch_total=20).branch_total == 20
 
 
 def test_bans_are_token_ids_at_most_a_thousand_and_not_all_there_are() -> None:

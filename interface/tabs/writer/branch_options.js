@@ -16,7 +16,7 @@ const WORD_RESTS = 400;  // milliseconds after the last key in its field
 /** @type {Record<string, string>} */
 export const MODES = {
   likely: 'Most likely: the likeliest next tokens, each continued.',
-  every_level: 'Every level: rows split at each of the first tokens.',
+  every_level: 'Every level: rows split at the first token, and again at the second.',
   forks: FORKS_PART,
   best_first: 'Best first: the likeliest whole rows that a search finds.',
   sampled: 'Sampled: rows drawn at random with the model’s odds.',

@@ -13,7 +13,7 @@ import {dispatch, onDetail} from '../../web/ui/events.js';
 import {drawingSentence, nodeSentence} from '../../web/core/tree_sentences.js';
 import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
 import {hereIn} from '../../web/core/tree_moves.js';
-import {layoutTree} from '../../web/core/tree_layout.js';
+import {layoutInArea} from '../../web/core/tree_layout.js';
 import {sessionTree} from '../../web/core/session_tree.js';
 import {setTip} from '../../web/ui/tips.js';
 
@@ -52,7 +52,7 @@ export class TreeView extends EventTarget {
     this.branches = branches;
     this.svg = find(panel, '.tree-drawing', SVGSVGElement);
     this.painter = new TreePainter(this.svg);
-    this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg);
+    this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, () => this.#schedule());
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
       activate: (node, choice, source) => this.#activate(node, choice, source),
       point: node => this.#point(node),
@@ -163,10 +163,10 @@ export class TreeView extends EventTarget {
 
   /** @param {TextOwner} draft */
   #paint(draft) {
-    const layout = layoutTree(this.#tree(draft), {river: this.#river}), {svg, painter, viewport, input} = this;
-    const focused = input.hasFocus;
+    const {svg, painter, viewport, input} = this, least = this.session.checked ? OVERVIEW : READABLE;
+    const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least}), focused = input.hasFocus;
     painter.paint(layout);
-    viewport.resize(layout, this.session.checked ? OVERVIEW : READABLE);
+    viewport.resize(layout, least);
     const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
     setAttribute(svg, 'aria-label', `${this.session.checked ? 'The session' : 'The branches'} as a ${this.#river ? 'river' : 'tree'}: ${sentence}`);
     setText(find(this.panel, '.tree-says'), sentence);

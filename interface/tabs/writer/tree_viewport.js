@@ -21,21 +21,28 @@ export class TreeViewport {
   /**
    * @param {HTMLElement} scroll
    * @param {SVGElement} svg
+   * @param {() => void} onResize called when the area has another size
    */
-  constructor(scroll, svg) {
+  constructor(scroll, svg, onResize) {
     this.scroll = scroll;
     this.svg = svg;
     scroll.addEventListener('wheel', event => this.#onWheel(event), {passive: false});
     scroll.addEventListener('pointerdown', event => this.#onDown(event));
     scroll.addEventListener('pointermove', event => this.#onMove(event));
     for (const name of ['pointerup', 'pointercancel']) scroll.addEventListener(name, () => this.#onUp());
-    new ResizeObserver(() => requestAnimationFrame(() => this.#follow())).observe(scroll);
+    new ResizeObserver(() => requestAnimationFrame(() => {
+      this.#follow();
+      onResize();
+    })).observe(scroll);
     // A drag ends with a click, which is none.
     scroll.addEventListener('click', event => {
       if (this.#drag?.moved) event.stopPropagation();
       this.#drag = null;
     }, {capture: true});
   }
+
+  /** The size of the area. @returns {Size} */
+  get area() { return {width: this.scroll.clientWidth, height: this.scroll.clientHeight}; }
 
   /**
    * Take the size of a drawing. Its scale stays as a person has chosen it; else it is as large as all of it fits, but at least
@@ -79,9 +86,9 @@ export class TreeViewport {
 
   /** Fit the drawing into its area, unless a person has chosen a scale. */
   #follow() {
-    const {clientWidth: width, clientHeight: height} = this.scroll;
-    if (this.#chosen || !this.#drawing || !width) return;
-    this.scale = fittingScale(this.#drawing, {width, height}, this.#least);
+    const {area} = this;
+    if (this.#chosen || !this.#drawing || !area.width) return;
+    this.scale = fittingScale(this.#drawing, area, this.#least);
     this.#apply();
   }
 

@@ -145,7 +145,7 @@ const MOST_LABELS = 4;
 export function likeliestLabels(others) {
   const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);
   const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(otherLabel);
-  return likely.join(', ') + (others.length > likely.length ? ' …' : '');
+  return likely.join(', ') + (others.length > likely.length ? ' and more' : '');
 }
 const LEAST_ERROR = 0.1;   // per cent
 

@@ -1,5 +1,7 @@
 // Where the nodes of a tree are drawn. Depth grows to the right, one column for each depth; no two labels overlap.
 /** @import {LaidLink, LaidNode, TreeLayout, TreeNode} from './types.d.ts' */
+/** @import {Size} from './tree_scale.js' */
+import {fillingSpread} from './tree_scale.js';
 import {formatPercent} from './figures_and_labels.js';
 import {labelWidth} from './label_width.js';
 import {nodeLabel} from './tree_sentences.js';
@@ -20,10 +22,10 @@ const FULL_RIVER = 60;           // the width of a river of probability 1
  * the node's with everything else. Where a text has stood, the river is as wide as at the start again. The label of a node
  * stands above its line or river, and its odds below.
  * @param {TreeNode} root
- * @param {{river?: boolean}} [options]
+ * @param {{river?: boolean, spread?: number}} [options] `spread`: how many times farther apart than the labels need
  * @returns {TreeLayout}
  */
-export function layoutTree(root, {river = false} = {}) {
+export function layoutTree(root, {river = false, spread = 1} = {}) {
   const nodes = measuredNodes(root, river ? FULL_RIVER : 0);
   const children = childrenByParent(nodes), mains = mainNodes(nodes);
   // From the leaves on: a child comes after its parent in the list.
@@ -31,12 +33,25 @@ export function layoutTree(root, {river = false} = {}) {
   const contours = new Map();
   for (const node of nodes.toReversed()) contours.set(node, stack(node, children.get(node) ?? [], contours, mains));
   moveToPage(nodes, /** @type {Contour} */ (contours.get(nodes[0])));
+  const highest = Math.min(...nodes.map(({y}) => y));
+  for (const node of nodes) node.y = highest + spread * (node.y - highest);
   const columns = columnEdges(nodes);
   for (const node of nodes) [node.x, node.right] = columns[node.depth];
   return {
     width: columns[columns.length - 1][1] + MARGIN, height: Math.max(...nodes.map(node => node.y + node.height / 2)) + MARGIN, river,
     nodes, links: nodes.flatMap(node => linksOf(node, children.get(node) ?? [], river)),
   };
+}
+
+/**
+ * Lay out a tree so that it fills the height of its area, as far as its nodes may stand apart.
+ * @param {TreeNode} root
+ * @param {{river: boolean, area: Size, least: number}} options `least`: the smallest scale that it is shown at
+ */
+export function layoutInArea(root, {river, area, least}) {
+  const layout = layoutTree(root, {river}), ys = layout.nodes.map(({y}) => y);
+  const spread = fillingSpread({...layout, span: Math.max(...ys) - Math.min(...ys)}, area, least);
+  return spread > 1 ? layoutTree(root, {river, spread}) : layout;
 }
 
 /**

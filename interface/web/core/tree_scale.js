@@ -5,7 +5,8 @@
 export const LEAST = 0.1;       // the smallest scale
 export const READABLE = 0.8;   // the least scale of branches: a larger drawing is scrolled
 export const OVERVIEW = 0.5;   // the least scale of a whole session, of which all is to be seen
-const LARGEST = 1.6;           // letters as large as a class can read from the back row
+const LARGEST = 2;             // letters as large as a class can read from the back row
+const MOST_SPREAD = 2.5;       // times the distances that the labels need
 
 /**
  * The scale at which all of a drawing is seen.
@@ -15,3 +16,15 @@ const LARGEST = 1.6;           // letters as large as a class can read from the 
  */
 export const fittingScale = (drawing, area, least = LEAST) =>
   Math.min(LARGEST, Math.max(least, Math.min(area.width / drawing.width, area.height / drawing.height)));
+
+/**
+ * How many times farther apart the nodes of a drawing stand so that it fills the height of its area, at the scale that its
+ * width allows; 1 where it has no height to spare.
+ * @param {Size & {span: number}} drawing `span`: from its highest node to its lowest
+ * @param {Size} area
+ * @param {number} least the smallest scale
+ */
+export function fillingSpread(drawing, area, least) {
+  const free = area.height / fittingScale(drawing, area, least) - 1 - drawing.height;
+  return drawing.span && free > 0 ? Math.min(MOST_SPREAD, 1 + free / drawing.span) : 1;
+}

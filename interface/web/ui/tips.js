@@ -4,7 +4,8 @@ import {make} from './elements.js';
 import {tipPosition} from '../core/tip_position.js';
 
 const TOOLBARS = '.controls, .column-head, .compare-foot';
-const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab]';
+// Coverage is no control, and its figure is what many sentences are about.
+const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab], .cover .sum';
 // What a figure of the branches is a part of: its sentence stands beside that, and over no row either.
 const FRAMES = '.cover, .rows';
 const ROWS = `${CONTROLS}, .branch, .more`;

@@ -85,10 +85,10 @@ def test_words_and_changes_of_rows_are_checked() -> None:
             of(edits=wrong_edits)
 
 
-@pytest.mark.parametrize(("k", "levels"), [(1, 2), (9, 2), (10, 2), (11, 1), (20, 1)])
-def test_above_a_hundred_rows_only_the_first_level_branches(k: int, levels: int) -> None:
-    assert of(mode="every_level", k=k).options["branch_levels"] == levels
-    assert "branch_levels" not in of(mode="likely", k=k).options
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_every_level_has_k_rows_in_all(k: int) -> None:
+    assert of(mode="every_level", k=k).options["branch_total"] == k
+    assert "branch_total" not in of(mode="likely", k=k).options
 
 
 @pytest.mark.parametrize(

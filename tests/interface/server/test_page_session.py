@@ -88,12 +88,6 @@ def test_the_final_view_is_that_of_a_healed_lookahead_of_the_requested_depth(tin
         assert (last["state"], last["note"]) == ("settled", None)
 
 
-@pytest.mark.parametrize(("k", "note"), [(10, None), (11, "With more than 10 branches only the first level branches.")])
-def test_a_note_says_that_only_the_first_level_branches(tiny_model: Model, k: int, note: str | None) -> None:
-    (*_, last) = PageSession(tiny_model).answer_steps(request_for("The sea.", k=k, depth=2, mode="every_level"))
-    assert last["note"] == note
-
-
 def test_an_empty_text_without_a_conversation_has_no_view(tiny_model: Model) -> None:
     (only,) = PageSession(tiny_model).answer_steps(request_for(""))
     assert only == {"state": "empty"}

@@ -116,10 +116,10 @@ test('in scripts without spaces no row continues a word', () => {
 const other = (text, p = 0.1) => ({text, odds: {p}});
 
 test('the likeliest others are one line', () => {
-  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a, b, c, d …');
+  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a, b, c, d and more');
   assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a, b, c, d');
   assert.equal(words.likeliestLabels([]), '');
-  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a, b …');
+  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a, b and more');
 });
 
 test('a word that may go on ends in “…” there too, as in the open list', () => {
@@ -128,7 +128,7 @@ test('a word that may go on ends in “…” there too, as in the open list', (
 });
 
 test('others that top-p excludes are named only if there are no others', () => {
-  assert.equal(words.likeliestLabels([other(' a', 0), other(' b')]), 'b …');
+  assert.equal(words.likeliestLabels([other(' a', 0), other(' b')]), 'b and more');
   assert.equal(words.likeliestLabels([other(' a', 0), other(' b', 0)]), 'a, b');
 });
 

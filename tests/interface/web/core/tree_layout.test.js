@@ -13,11 +13,13 @@ const overlap = (one, other) => one.left < other.right && other.left < one.right
 
 test('no two labels overlap, and all lie on the page', () => {
   both((root, river) => {
-    const {nodes, width, height} = layoutTree(root, {river}), boxes = nodes.map(boxOf);
-    boxes.forEach((box, index) => {
-      for (const other of boxes.slice(index + 1)) assert.ok(!overlap(box, other), JSON.stringify([box, other]));
-      assert.ok(box.left >= 0 && box.right <= width && box.top >= 0 && box.bottom <= height);
-    });
+    for (const spread of [1, 1.7]) {
+      const {nodes, width, height} = layoutTree(root, {river, spread}), boxes = nodes.map(boxOf);
+      boxes.forEach((box, index) => {
+        for (const other of boxes.slice(index + 1)) assert.ok(!overlap(box, other), JSON.stringify([box, other]));
+        assert.ok(box.left >= 0 && box.right <= width && box.top >= 0 && box.bottom <= height);
+      });
+    }
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {OVERVIEW, READABLE, fittingScale} from '../../../../interface/web/core/tree_scale.js';
-import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
+import {OVERVIEW, READABLE, fillingSpread, fittingScale} from '../../../../interface/web/core/tree_scale.js';
+import {layoutInArea, layoutTree} from '../../../../interface/web/core/tree_layout.js';
 import {Dice} from '../../../support/scripts/dice.js';
 
 test('all of a drawing is seen, unless it would be too small to read or larger than a class needs', () => {
@@ -10,8 +10,8 @@ test('all of a drawing is seen, unless it would be too small to read or larger t
     const drawing = {width: 50 + dice.upTo(3000), height: 50 + dice.upTo(1500)}, scale = fittingScale(drawing, area, READABLE);
     const fits = scale * drawing.width <= area.width + 1e-9 && scale * drawing.height <= area.height + 1e-9;
     assert.ok(fits || scale === READABLE);
-    assert.ok(scale <= 1.6 && scale >= READABLE);
-    if (scale < 1.6 && fits) assert.ok(Math.max(scale * drawing.width / area.width, scale * drawing.height / area.height) > 0.999 || scale === READABLE);
+    assert.ok(scale <= 2 && scale >= READABLE);
+    if (scale < 2 && fits) assert.ok(Math.max(scale * drawing.width / area.width, scale * drawing.height / area.height) > 0.999 || scale === READABLE);
   }
 });
 
@@ -35,4 +35,24 @@ test('five branches of five words are drawn with words of 18 pixels and odds of 
   assert.ok(15 * scale >= 18 && 13 * scale >= 15, String(scale));
   const river = fittingScale(layoutTree(fiveBranches(), {river: true}), {width: 655, height: 336}, READABLE);
   assert.ok(15 * river >= 16 && 13 * river >= 14, String(river));
+});
+
+test('nodes stand farther apart where the height of the area is to spare, and never nearer', () => {
+  const area = {width: 600, height: 300}, spread = (height, span, width = 600) => fillingSpread({width, height, span}, area, READABLE);
+  assert.deepEqual([spread(300, 250), spread(900, 850), spread(100, 0)], [1, 1, 1]);
+  assert.equal(spread(199, 100), 2);
+  assert.equal(spread(50, 20), 2.5, 'within bounds');
+  assert.equal(spread(99, 100, 1200), 2.5, 'a drawing that is too wide is scrolled');
+});
+
+test('a tree of few rows fills its area, at the same size of letters', () => {
+  const few = fiveBranches(), area = {width: 655, height: 336};
+  few.children.splice(2, 3);
+  for (const river of [false, true]) {
+    const plain = layoutTree(few, {river}), layout = layoutInArea(few, {river, area, least: READABLE}), scale = fittingScale(layout, area, READABLE);
+    assert.equal(scale, fittingScale(plain, area, READABLE));
+    assert.ok(plain.height * scale < 0.75 * area.height && layout.height * scale > 0.9 * area.height, `${plain.height * scale} ${layout.height * scale}`);
+    assert.ok(layout.height * scale <= area.height);
+    layout.nodes.forEach(({x, height}, index) => assert.deepEqual([x, height], [plain.nodes[index].x, plain.nodes[index].height]));
+  }
 });
