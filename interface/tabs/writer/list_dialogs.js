@@ -23,7 +23,7 @@ export function historyDialog(dialog, {draft, notice}) {
     const {moments} = draft;
     list.replaceChildren(...moments.map(moment => historyEntry(moment, () => restore(moment))));
     find(dialog, '.choosing').hidden = !moments.length;
-    find(dialog, '.making').hidden = !draft.state().history.position;
+    find(dialog, '.making').hidden = !draft.text && !draft.state().history.position;
   };
   // A row that was waited for may be accepted while the dialog is open: then its entries would name other moments.
   draft.addEventListener('change', () => { if (dialog.open) paint(); });

@@ -62,7 +62,7 @@ export class Tips {
     const spared = frame.matches(TOOLBARS) ? CONTROLS : frame.matches(FRAMES) ? ROWS : BUTTONS;
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
     const {left, top} = tipPosition({
-      control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(TOOLBARS), controls: boxes(spared),
+      control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(`${TOOLBARS}, .cover`), controls: boxes(spared),
       size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
     });
     Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});

@@ -150,3 +150,26 @@ def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, t
             page.locator("#branches .note .words").tap()
             expect(tip).to_be_hidden()
         assert opened.text == "The old keeper"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_in_the_tree_no_sentence_covers_the_coverage_or_the_toolbar(visit: Visit, width: int) -> None:
+    page = visit.page
+    page.locator("#controls .views input[value=tree]").check(force=True)
+    covered = """() => {
+      const tip = document.querySelector('.tip').getBoundingClientRect();
+      return [...document.querySelectorAll('.cover .sum, #tree .controls :is(button, label)')].filter(one => {
+        const {left, top, right, bottom} = one.getBoundingClientRect();
+        return left < tip.right && tip.left < right && top < tip.bottom && tip.top < bottom;
+      }).length;
+    }"""
+    for height in (500, 620, 720, 844):
+        page.set_viewport_size({"width": width, "height": height})
+        for control in page.locator("#tree label[data-tip], .cover .sum").filter(visible=True).all():
+            for block in ("start", "center", "end"):
+                page.mouse.move(0, 0)
+                control.evaluate("(one, block) => one.scrollIntoView({block})", block)
+                page.wait_for_timeout(150)
+                control.hover()
+                if page.locator(".tip").is_visible():
+                    assert page.evaluate(covered) == 0, (height, block, page.locator(".tip").inner_text())

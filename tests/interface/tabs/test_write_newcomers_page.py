@@ -231,3 +231,72 @@ def test_the_choice_of_forks_says_where_rows_part(visit: Visit) -> None:
     choices = visit.page.locator("#help-dialog .modes li").all_text_contents()
     names = visit.control("mode").locator("option").all_text_contents()
     assert [choice.split(":")[0].lower() for choice in choices] == names, "the help explains all choices beforehand"
+
+
+def test_arrow_keys_move_between_the_tabs_and_no_hidden_copy_of_them_takes_the_focus(visit: Visit) -> None:
+    page = visit.page
+    selected = page.locator("[role=tablist] [role=tab][aria-selected=true]")
+    for width in (1280, 390):
+        resize(visit, width)
+        page.locator("[role=tab]", has_text="Write").first.focus()
+        for key, name in (("ArrowRight", "Rewrite"), ("ArrowRight", "Highlights"), ("ArrowLeft", "Rewrite")):
+            page.keyboard.press(key)
+            expect(selected).to_have_text(name)
+            assert page.evaluate("document.activeElement.textContent") == name
+        page.keyboard.press("Home")
+        expect(selected).to_have_text("Write")
+        page.keyboard.press("Shift+Tab")
+        assert page.evaluate("document.activeElement.closest('.tabs-bar') === null"), "nothing stands before the tabs"
+    expect(page.locator("#document textarea")).to_be_visible()
+
+
+def test_alt_and_down_say_why_they_lead_nowhere(visit: Visit) -> None:
+    page, announced = visit.page, visit.page.locator("#branches .announcement")
+    visit.type("The old keeper")
+    visit.wait_until_settled()
+    page.locator("#documents").click()
+    page.locator("#new-document").click()
+    expect(page.locator("#branches[data-state=empty]")).to_be_attached()
+    page.locator("#document textarea").press("Alt+ArrowDown")
+    expect(announced).to_have_text("There are no rows yet: write something first.")
+    expect(page.locator("#branches .note .words")).to_be_visible()
+    page.keyboard.press("Alt+p")
+    visit.type("The")
+    expect(page.locator("#branches[data-state=paused]")).to_be_attached()
+    page.locator("#document textarea").press("Alt+ArrowDown")
+    expect(announced).to_have_text("There are no rows: branching is paused. Alt+P continues it.")
+    page.keyboard.press("Alt+p")
+
+
+def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
+    visit.type("The old keeper saw")
+    visit.wait_until_settled()
+    assert visit.page.locator("#branches .fork").count() == 0, "rows of the likeliest tokens begin differently"
+    visit.control("mode").select_option("every_level")
+    expect(visit.page.locator("#branches .branch")).to_have_count(5)
+    visit.wait_until_settled()
+    rows = visit.page.evaluate("""() => [...document.querySelectorAll('#branches .branch')].map(row =>
+      [...row.querySelectorAll('.token')].map(token => token.dataset.ids))""")
+    for index, ids in enumerate(rows):
+        sign = visit.page.locator(f"#branches [data-branch='{index}'] .fork")
+        begins = [above for above in rows[:index] if above[0] == ids[0]]
+        assert sign.count() == bool(begins), index
+        if begins:
+            assert sign.get_attribute("data-tip").startswith("Fork: up to here this row is the same as row ")
+            assert "fork from row" in sign.locator("xpath=following-sibling::button").first.get_attribute("aria-label")
+    visit.token(0, 0).hover()
+    expect(visit.page.locator("#branches .note .words")).to_contain_text("oken “")
+
+
+def test_an_empty_document_has_no_player_and_its_history_says_why(visit: Visit) -> None:
+    page = visit.page
+    page.locator("#history").click()
+    expect(page.locator("#history-dialog .none")).to_be_visible()
+    for part in (".choosing", "#replay"):
+        expect(page.locator(f"#history-dialog {part}")).to_be_hidden()
+    page.keyboard.press("Escape")
+    visit.type("The sea")
+    page.locator("#history").click()
+    page.locator("#replay").click()
+    expect(page.locator("#replay-dialog .replay-bar")).to_be_visible()
+    expect(page.locator("#replay-dialog .none")).to_be_hidden()
