@@ -656,7 +656,7 @@ def test_every_mode_shows_the_librarys_branches(tiny: Visit, tiny_model: Model, 
     slide(tiny, "k", "3")
     tiny.fill(text)
     tiny.wait_until_settled()
-    options = {"seed": 7} if mode == "sampled" else {}
+    options = {"sampled": {"seed": 7}, "every_level": {"branch_total": 3}}.get(mode, {})
     expected = Document(tiny_model, text).lookahead(k=3, depth=5, mode=mode, **options)
     shown = sorted("".join(tiny.pieces(branch)) for branch in range(tiny.rows))
     assert shown == sorted(branch.text for branch in expected.branches)
