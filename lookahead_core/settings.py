@@ -65,7 +65,7 @@ class Settings:
     """Characters that one person may send in a minute, in bytes of UTF-8. LOOKAHEAD_PERSON_CHARACTERS"""
     person_calls: int = 8
     """Calls of programs that one person may have running at once. LOOKAHEAD_PERSON_CALLS"""
-    person_seconds: float = 1.0
+    person_seconds: float = 2.0
     """Seconds of model time by which one person may be ahead of others who wait. LOOKAHEAD_PERSON_SECONDS"""
     address_people: int = 40
     """People for which an address counts: its limits are so many times those of a person. LOOKAHEAD_ADDRESS_PEOPLE"""

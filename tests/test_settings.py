@@ -39,7 +39,7 @@ DEFAULTS = {
     "person_requests": 3000,
     "person_characters": 60_000_000,
     "person_calls": 8,
-    "person_seconds": 1.0,
+    "person_seconds": 2.0,
     "address_people": 40,
     "request_tokens": 800,
     "ahead_tokens": 512,

@@ -8,8 +8,10 @@ from typing import Any
 
 import gradio as gr
 
+from interface.http.caller_gate import caller_of
 from interface.http.same_origin import require_own_page
 from interface.server.call_runner import NAMES, CallRunner, function_of, parameters_of
+from interface.server.callers import CALLER
 from interface.server.error_sentences import sentence
 from interface.server.model_loading import ModelLoader
 
@@ -36,6 +38,8 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[..., Awaitable[dict[str
     async def answer(request: gr.Request, *arguments: Any, **options: Any) -> dict[str, Any]:
         try:
             require_own_page(request.headers)
+            # Gradio's queue runs this in a context of its own.
+            CALLER.set(caller_of(getattr(request.request, "scope", {})))
             return await caller.answer(name, signature.bind(*arguments, **options).arguments)
         except Exception as error:
             caller.loader.counts.count_error(error)

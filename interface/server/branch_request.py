@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from interface.server.column_request import Column, columns_from_json
+from interface.server.prefetched_views import AHEAD_NODES
 from lookahead_core.errors import LookaheadError
 from lookahead_core.text import chat
 
@@ -106,6 +107,8 @@ class BranchRequest:
     """The columns in which the text is continued side by side; () for a single view."""
     ahead: bool = True
     """Whether to compute the views after likely clicks once this request is answered."""
+    ahead_tokens: int = AHEAD_NODES
+    """The most tokens that are evaluated for these views."""
     edits: tuple[RowEdit, ...] = ()
     """The person's edits of rows, in order."""
     options: Mapping[str, Any] = field(default_factory=dict)

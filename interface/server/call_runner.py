@@ -4,35 +4,49 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
+from contextlib import closing, nullcontext, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from interface.server.branch_request import MOST_CHARACTERS, whole
 from interface.server.call_check import CallCheck
-from interface.server.callers import leave_turn
+from interface.server.callers import CALLER, Caller, leave_turn
+from interface.server.rate_limits import Turns
 from lookahead_core.errors import LookaheadError
+from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
     from interface.server.model_loading import ModelLoader
     from lookahead_core.serving.calls import Calls, Reading
+    from lookahead_core.serving.scheduler import Scheduler
 
+T = TypeVar("T")
 NAMES = (
     "next_token", "continue_messages", "logprobs", "highlights", "gen_revisions", "lookahead", "generate",
     "beam_search", "compress",
 )  # fmt: skip
-SECONDS = 60.0
-"""Seconds of model time of one call, all its steps together, after which it is ended; waiting does not count."""
-AT_ONCE = 8
-"""Calls that may run at once: a page's pass is shared with those of calls, or waits for at most one pass of each."""
+AT_ONCE = Settings.person_calls
+"""Calls of one person that may run at once, unless a setting says otherwise."""
+MOST_RUNNING = 128
+"""Calls that may run at once, of all people; those of one address are at most half of them. Each holds a tree."""
 MOST_CHECKED = 64
-"""Calls that may wait to be checked; each holds its arguments in memory."""
+"""Calls of one person that may wait to be checked; each holds its arguments in memory."""
 CAPS = {
     "k": 20, "n_branch_tokens": 20, "depth": 40, "n_future_tokens": 40, "max_new_tokens": 512, "max_length": 1024,
     "n": 10, "num_beams": 20, "budget": 512,
 }  # fmt: skip
 """Upper limits of whole-number arguments of calls from programs; the methods of `Calls` allow more."""
+TOKEN_COUNTS = {
+    "next_token": (("k",), ("n_future_tokens", "depth")),
+    "continue_messages": (("n_branch_tokens",), ("n_future_tokens",)),
+    "lookahead": (("k",), ("depth",)),
+}
+"""Arguments of calls for the number of branches and for their length; the first one that is set counts."""
+MOST_HIGHLIGHTED = 400_000
+"""Characters of a text times `k` in the call `highlights`, whose answer has `k` alternatives for each token."""
+ALL = object()
 MOST_STOPS, LONGEST_STOP = 20, 200
 """The most stop strings of a call, and characters of each: they are searched for after every token."""
 
@@ -44,7 +58,7 @@ class NotReady(LookaheadError):
 
 
 class TooMany(LookaheadError):
-    """Raised, with a sentence that says which, if AT_ONCE calls are running or MOST_CHECKED wait for their check.
+    """Raised, with a sentence that says which, if too many calls are running, or MOST_CHECKED wait for their check.
 
     The HTTP status is 429.
     """
@@ -53,7 +67,7 @@ class TooMany(LookaheadError):
 
 
 class TooMuch(LookaheadError):
-    """Raised if a call has used up its model time, see SECONDS; HTTP status 413."""
+    """Raised if a request has used up its model time; HTTP status 413."""
 
     status = 413
 
@@ -61,14 +75,20 @@ class TooMuch(LookaheadError):
 class CallRunner:
     """Runs the calls of programs by name, with `answer`, which refuses them while the model is not loaded.
 
-    At most AT_ONCE run at once; further ones are refused. Each may use `seconds` of model time: the time of its own
-    steps, without the time that it waits. Use it in the server's event loop only.
+    A person may have so many running as the settings say, an address those of several people, and all together
+    MOST_RUNNING; further ones are refused. Each may use `seconds` of model time: the time of its own steps, without the
+    time that it waits. Use it in the server's event loop only.
     """
 
-    def __init__(self, loader: ModelLoader, seconds: float = SECONDS) -> None:
+    def __init__(self, loader: ModelLoader, seconds: float | None = None) -> None:
+        """`seconds` are those of the loader's settings if None."""
         self.loader = loader
-        self._seconds = seconds
-        self._running = self._checking = 0
+        self._settings = loader.settings
+        self._seconds = loader.settings.call_seconds if seconds is None else seconds
+        self._running: Counter[Hashable] = Counter()
+        """Running calls of each caller, each address, and ALL."""
+        self._checking: Counter[Caller] = Counter()
+        self._check_turns = Turns(1)
 
     async def answer(
         self, name: str, arguments: Mapping[str, Any], on_reading: Callable[[Reading], None] | None = None
@@ -83,18 +103,33 @@ class CallRunner:
         """
         self._require_model()
         valid = checked(name, arguments)
+        _check_tokens(name, valid, self._settings.request_tokens)
         leave_turn()
         await self._check(name, valid)
-        if self._running >= AT_ONCE:
-            raise TooMany(
-                f"{AT_ONCE} calls are running already, which is the limit: wait for one to end and call again."
-            )
-        self._running += 1
+        caller = CALLER.get()
+        self._require_free(caller)
+        holders = (ALL, caller.address, caller)
+        self._running.update(holders)
         self.loader.counts.calls[name] += 1
         try:
             return await self._run(self._limited_steps(name, valid), on_reading)
         finally:
-            self._running -= 1
+            self._running.subtract(holders)
+            for holder in holders:
+                if not self._running[holder]:
+                    del self._running[holder]
+
+    def _require_free(self, caller: Caller) -> None:
+        """Raise TooMany if the caller, its address, or all people together have as many calls running as they may."""
+        person = self._settings.person_calls
+        address = min(person * self._settings.address_people, MOST_RUNNING // 2)
+        end = "which is the limit: wait for one to end and call again."
+        if self._running[caller] >= person:
+            raise TooMany(f"{person} calls of yours are running already, {end}")
+        if caller.address and self._running[caller.address] >= address:
+            raise TooMany(f"{address} calls from your network are running already, {end}")
+        if self._running[ALL] >= MOST_RUNNING:
+            raise TooMany(f"{MOST_RUNNING} calls of all people are running already, {end}")
 
     @cached_property
     def _calls(self) -> Calls:
@@ -111,15 +146,23 @@ class CallRunner:
     async def _check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Raise the error, if any, that the call would raise before its first pass (see `CallCheck.check`).
 
-        Raises TooMany if MOST_CHECKED calls wait for this already.
+        Raises TooMany if MOST_CHECKED calls of the caller wait for this already. One call of each caller is checked at
+        a time, so that nobody waits for all those of another one.
         """
-        if self._checking >= MOST_CHECKED:
-            raise TooMany(f"{MOST_CHECKED} calls are waiting to be checked already: call again soon.")
-        self._checking += 1
+        caller = CALLER.get()
+        if self._checking[caller] >= MOST_CHECKED:
+            raise TooMany(f"{MOST_CHECKED} calls of yours are waiting to be checked already: call again soon.")
+        self._checking[caller] += 1
         try:
-            await self._call_check.check(name, arguments)
+            leave = await self._check_turns.enter(caller)
+            try:
+                await self._call_check.check(name, arguments)
+            finally:
+                leave()
         finally:
-            self._checking -= 1
+            self._checking[caller] -= 1
+            if not self._checking[caller]:
+                del self._checking[caller]
 
     def _require_model(self) -> None:
         """Raise NotReady if the model is not loaded yet, or if loading has failed."""
@@ -130,20 +173,9 @@ class CallRunner:
             raise NotReady(f"The model is not loaded yet ({loading.sentence}): try again soon.")
 
     def _limited_steps(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | Reading | None]:
-        """Yield a call's steps: None or a `Reading` after each pass, then the result.
-
-        Raises TooMuch in place of a step before the result if all steps so far have taken more than the allowed
-        seconds of model time.
-        """
-        scheduler = self.loader.scheduler
-        # Closing returns the call's tree to the pool at once, in the scheduler's thread.
-        with closing(self._calls.steps(name, arguments)) as steps:
-            for fact in steps:
-                if not isinstance(fact, dict) and scheduler.job_seconds > self._seconds:
-                    raise TooMuch(
-                        f"This call has used the model for {self._seconds:g} seconds, which is the limit: ask for less."
-                    )
-                yield fact
+        """Yield a call's steps: None or a `Reading` after each pass, then the result; see `limited`."""
+        steps = self._calls.steps(name, arguments)
+        yield from limited(self.loader.scheduler, steps, self._seconds, "call", lambda fact: isinstance(fact, dict))
 
     async def _run(
         self, steps: Iterator[dict[str, Any] | Reading | None], on_reading: Callable[[Reading], None] | None
@@ -168,11 +200,28 @@ class CallRunner:
             elif fact is not None and on_reading is not None:
                 on_reading(fact)
 
-        self.loader.scheduler.submit(steps, caller, on_step=step, on_end=end)
+        self.loader.scheduler.submit(steps, caller, on_step=step, on_end=end, payers=CALLER.get().payers)
         try:
             return await answer
         finally:
             self.loader.scheduler.stop(caller)
+
+
+def limited(
+    scheduler: Scheduler, steps: Iterator[T], seconds: float, kind: str, is_result: Callable[[T], bool]
+) -> Iterator[T]:
+    """Yield the steps of a request, which may use so many seconds of model time; `kind` names it in the error.
+
+    Raises TooMuch in place of a step that is no result if all steps so far have taken more. To be run by the scheduler.
+    """
+    # Closing returns the call's tree to the pool at once, in the scheduler's thread.
+    with closing(steps) if isinstance(steps, Generator) else nullcontext():
+        for fact in steps:
+            if not is_result(fact) and scheduler.job_seconds > seconds:
+                raise TooMuch(
+                    f"This {kind} has used the model for {seconds:g} seconds, which is the limit: ask for less."
+                )
+            yield fact
 
 
 def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]], error: Exception | None) -> None:
@@ -230,7 +279,32 @@ def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
                 f"{name} has {len(value):,} characters, and at most {MOST_CHARACTERS:,} are allowed: shorten it."
             )
     _check_stops(arguments.get("stop"))
+    if call == "highlights":
+        _check_highlighted(valid)
     return valid
+
+
+def _check_highlighted(arguments: Mapping[str, Any]) -> None:
+    """Raise ValueError if the answer of the call `highlights` would be too large, see MOST_HIGHLIGHTED."""
+    texts = [arguments.get(name) for name in ("updated_doc", "doc")]
+    length = next((len(text) for text in texts if isinstance(text, str) and text.strip()), 0)
+    k = arguments.get("k", 5)
+    if isinstance(k, int) and length * k > MOST_HIGHLIGHTED:
+        raise ValueError(
+            f"The text has {length:,} characters, and with k = {k} at most {MOST_HIGHLIGHTED // k:,} are allowed: "
+            "shorten it, or lower k."
+        )
+
+
+def _check_tokens(call: str, arguments: Mapping[str, Any], most: int) -> None:
+    """Raise ValueError if a call's number of branches times their length is above `most`; see TOKEN_COUNTS."""
+    if call not in TOKEN_COUNTS:
+        return
+    known = parameters_of(call)
+    values = {name: parameter.default for name, parameter in known.items()} | dict(arguments)
+    k, depth = (next(values[name] for name in names if values.get(name) is not None) for names in TOKEN_COUNTS[call])
+    if k * depth > most:
+        raise ValueError(f"{k} branches of {depth} tokens are asked for, and at most {most} tokens are allowed.")
 
 
 def _check_stops(stops: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -23,9 +23,9 @@ class Caller:
     """
 
     @property
-    def payers(self) -> tuple[str, tuple[str, str]]:
-        """For the scheduler: for whom the model time of the caller's jobs counts, the address and the person."""
-        return self.address, (self.address, self.person)
+    def payers(self) -> tuple[Hashable, ...]:
+        """For the scheduler: for whom the model time of the caller's jobs counts; nobody if the address is unknown."""
+        return (self.address, self.person) if self.address else ()
 
 
 CALLER: ContextVar[Caller] = ContextVar("caller", default=Caller())  # noqa: B039  # it is frozen

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import BranchRequest
 from interface.server.column_request import Column, lookaheads_of
-from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_NODES, inserted, views_of
+from interface.server.prefetched_views import AHEAD_BYTES, inserted, views_of
 
 if TYPE_CHECKING:
     from interface.server.page_session import PageSession
@@ -110,7 +110,7 @@ class ColumnViews:
         options = _all_ahead_options(distinct, request)
         began, sent = sum(document.tree.work.tokens for document in documents), 0
         for prepared in prefetch_joint_views(
-            list(zip(documents, results, options, strict=True)), most_nodes=AHEAD_NODES
+            list(zip(documents, results, options, strict=True)), most_nodes=request.ahead_tokens
         ):
             if prepared is None:
                 yield {}

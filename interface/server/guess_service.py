@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import BranchRequest
+from interface.server.callers import CALLER
 from interface.server.page_service import PageService
 from interface.server.request_progress import News
 
@@ -49,7 +50,7 @@ class GuessService(PageService):
         options |= {name: request.options[name] for name in ("banned", "avoid") if name in request.options}
         steps, answer = _answers(document, guess, options), None
         while answer is None:
-            answer = await self.loader.scheduler.turn(next, steps)
+            answer = await self.loader.scheduler.turn(next, steps, payers=CALLER.get().payers)
         return answer
 
 

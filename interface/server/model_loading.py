@@ -85,7 +85,7 @@ class ModelLoader:
         and a sentence.
         """
         try:
-            model = _with_scheduler(self._load(self._report))
+            model = _with_scheduler(self._load(self._report), self.settings)
             self._report("Warming up", None)
             _warm_up(model)
         except (LookaheadError, ValueError) as error:
@@ -134,11 +134,11 @@ class ModelLoader:
         log_event("broken", sentence=sentence)
 
 
-def _with_scheduler(model: Model) -> Model:
+def _with_scheduler(model: Model, settings: Settings) -> Model:
     """Return a copy of the model whose engine is a new scheduler around the old engine."""
     from lookahead_core.serving.scheduler import Scheduler  # imported late, since it imports torch
 
-    return replace(model, engine=Scheduler(model.engine))
+    return replace(model, engine=Scheduler(model.engine, ahead_seconds=settings.person_seconds))
 
 
 def _warm_up(model: Model) -> None:

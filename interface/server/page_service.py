@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
+from interface.server.call_runner import limited
+from interface.server.callers import CALLER
 from interface.server.error_sentences import as_news, kind, sentence
 from interface.server.logs import log_event
 from interface.server.model_loading import ModelLoader
@@ -74,7 +76,7 @@ class PageService:
         if self.loader.model is None:
             loading = self.loader.loading.as_json()
             return _request_id(payload) | {"state": "waiting", "over": True, "loading": loading}
-        request = self._parse(payload)
+        request = self._limited(self._parse(payload))
         if dispatcher_of(self.loader.scheduler) is not None:
             request = replace(request, visitor=Visitor.of(payload))
         try:
@@ -118,7 +120,18 @@ class PageService:
         payload, and NoRoom if the scheduler takes no more jobs.
         """
         page = self.open_pages.find(page_id(payload))
-        return None if page is None else await self.loader.scheduler.turn(page.session.tree)
+        return None if page is None else await self.loader.scheduler.turn(page.session.tree, payers=CALLER.get().payers)
+
+    def _limited(self, request: BranchRequest) -> BranchRequest:
+        """Return the request with the settings' limits; raise ValueError if it asks for too many tokens."""
+        settings, options = self.loader.settings, request.options
+        tokens = options["k"] * options["depth"] * max(1, len(request.columns))
+        if tokens > settings.request_tokens:
+            raise ValueError(
+                f"These branches have up to {tokens} tokens, and at most {settings.request_tokens} are allowed here: "
+                "choose fewer or shorter ones."
+            )
+        return replace(request, ahead_tokens=min(request.ahead_tokens, settings.ahead_tokens))
 
     async def _news(self, progress: RequestProgress, seen: int) -> News:
         """Return the progress's news; while it has none and others wait too, a `note` that says so, each second."""
@@ -189,8 +202,11 @@ class PageService:
         def end(error: Exception | None) -> None:
             progress.call_in_loop(self._answered, page, session, progress, error)
 
+        scheduler, seconds = self.loader.scheduler, self.loader.settings.page_seconds
         steps = session.answer_steps(progress.request)
-        self.loader.scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end)
+        steps = limited(scheduler, steps, seconds, "request", lambda step: step.get("state") in ("settled", "empty"))
+        payers = CALLER.get().payers
+        scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end, payers=payers)
 
     def _answered(
         self, page: OpenPage, session: PageSession, progress: RequestProgress, error: Exception | None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from interface.server.branch_request import MOST_ROW_TOKENS, BranchRequest, MessageContext, SourceTooLong
 from interface.server.column_views import ColumnViews
-from interface.server.prefetched_views import AHEAD_BYTES, AHEAD_NODES, inserted, views_of
+from interface.server.prefetched_views import AHEAD_BYTES, inserted, views_of
 from lookahead_core.engines.dispatch import WAITING, dispatcher_of
 from lookahead_core.errors import LookaheadError
 
@@ -117,7 +117,7 @@ class PageSession:
         from lookahead_core.serving.worker_tasks import PrefetchRequest
 
         options = tuple(ahead()) if request.ahead else ()
-        prefetch = PrefetchRequest(options, AHEAD_NODES) if options else None
+        prefetch = PrefetchRequest(options, request.ahead_tokens) if options else None
         dispatcher.prepare(document.tree, caller=request.visitor, prefetch=prefetch)
 
     def _edited(
@@ -151,9 +151,9 @@ class PageSession:
         A click accepts a branch up to one of its pieces; clicks on first pieces come first, each group from the
         likeliest. A step is `{}`, or has `ahead`, a pair of a key (the ids of the tokens that the click accepts, joined
         by spaces) and the view, and `tokens_ahead`, the number of tokens prefetched so far. It ends after the last
-        click, soon after AHEAD_NODES tokens, or before the views exceed AHEAD_BYTES. `request` must be the one that
-        `answer_steps` has just answered with a final view; AssertionError if there is none. With columns the steps are
-        those of `ColumnViews.ahead_steps`.
+        click, soon after the request's `ahead_tokens`, or before the views exceed AHEAD_BYTES. `request` must be the
+        one that `answer_steps` has just answered with a final view; AssertionError if there is none. With columns the
+        steps are those of `ColumnViews.ahead_steps`.
         """
         from lookahead_core.document.prefetch import prefetch_views
 
@@ -165,7 +165,7 @@ class PageSession:
         assert shown is not None
         began, sent = document.tree.work.tokens, 0
         shallow = _ahead_options(options)
-        for prepared in prefetch_views(document, shown, most_nodes=AHEAD_NODES, **shallow):
+        for prepared in prefetch_views(document, shown, most_nodes=request.ahead_tokens, **shallow):
             if prepared is None:
                 yield {}
                 continue

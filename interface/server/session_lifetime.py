@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from interface.server.callers import CALLER
 from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
 from interface.server.request_progress import RequestProgress
@@ -29,8 +32,10 @@ class OpenPage:
     `OpenPages` makes it; `PageService` sets `progress` and `stopped`.
     """
 
-    def __init__(self, session: PageSession) -> None:
+    def __init__(self, session: PageSession, address: str = "") -> None:
         self.session = session
+        self.address = address
+        """The address of the caller that opened the page."""
         self.progress: RequestProgress | None = None
         """The progress of the latest request; None before the first one."""
         self.stopped = -1
@@ -54,9 +59,9 @@ class OpenPages(ExpiringStore[OpenPage]):
     """The pages that have a session, as OpenPage by page id; `get_or_make` begins a session, `find` only looks it up.
 
     A session ends, with its work, if neither was called for its page for MAX_IDLE_SECONDS; this is noticed at the next
-    such call for any page. When a new page needs room, the session that was unused for longest and is not `busy` ends;
-    if all are busy, `get_or_make` raises NoRoom. Sessions end in the same order while their trees have more than
-    `most_bytes` together. A page whose session has ended gets a new one for its own text at its next request.
+    such call for any page. When a new page needs room, the session that `_chosen` returns ends; if that is None,
+    `get_or_make` raises NoRoom. Sessions that are not `busy` also end, the longest unused first, while their trees have
+    more than `most_bytes` together. A page whose session has ended gets a new one for its own text at its next request.
     """
 
     def __init__(
@@ -79,12 +84,13 @@ class OpenPages(ExpiringStore[OpenPage]):
             max_bytes=most_bytes,
             bytes_of=lambda page: page.session.tree_bytes,
             is_busy=lambda page: page.busy,
+            choose=functools.partial(_chosen, most),
             on_forget=self._end_session,
         )
 
     def _begin_session(self) -> OpenPage:
         assert self._loader.model is not None
-        return OpenPage(self._make_session(self._loader.model))
+        return OpenPage(self._make_session(self._loader.model), CALLER.get().address)
 
     def renew(self, page: OpenPage) -> None:
         """Give a page a new session, after an unexpected error that may have left its document in any state."""
@@ -103,3 +109,22 @@ class OpenPages(ExpiringStore[OpenPage]):
         self._loader.scheduler.stop(page_id)
         if page.progress is not None and not page.progress.over:
             page.progress.finish()
+
+
+def _chosen(most: int, pages: Mapping[str, OpenPage]) -> str | None:
+    """Return the id of the page whose session ends for a new page of the present caller; None if there is none.
+
+    `pages` are all `most` pages with a session, the longest unused first. It is the first one that is not busy; one of
+    the same address, if this one has more pages than others and more than a quarter of all. If all are busy, it is the
+    first one of the address that has most pages, if the caller's has at least two fewer.
+    """
+    counts = Counter(page.address for page in pages.values())
+    own, (greediest, count) = CALLER.get().address, counts.most_common(1)[0]
+    idle = [key for key, page in pages.items() if not page.busy]
+    if counts[own] == count and count > most // 4:
+        idle.sort(key=lambda key: pages[key].address != own)
+    if idle:
+        return idle[0]
+    if counts[own] + 1 < count:
+        return next(key for key, page in pages.items() if page.address == greediest)
+    return None

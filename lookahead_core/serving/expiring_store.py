@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from lookahead_core.errors import NoRoom
@@ -31,10 +31,13 @@ class ExpiringStore(Generic[T]):
         max_bytes: float = math.inf,
         bytes_of: Callable[[T], int] = lambda value: 0,
         is_busy: Callable[[T], bool] = lambda value: False,
+        choose: Callable[[Mapping[str, T]], str | None] | None = None,
         on_forget: Callable[[str, T], Any] = lambda key, value: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`make` makes a value for a new key; `is_busy` returns whether a value must stay although room is needed.
+        `choose`, if it is set, returns the key of the value to forget when room is needed, or None if all must stay; it
+        gets all values, the longest unused first.
 
         Values that were not used for more than `max_idle_seconds` are forgotten at the next `get_or_make` or `find`,
         busy or not. `bytes_of` returns the present size of a value; sizes are added up at each `get_or_make`.
@@ -47,6 +50,7 @@ class ExpiringStore(Generic[T]):
         self._max_bytes = max_bytes
         self._bytes_of = bytes_of
         self._is_busy = is_busy
+        self._choose = choose or (lambda values: next((key for key in values if not is_busy(values[key])), None))
         self._on_forget = on_forget
         self._clock = clock
         self._lock = threading.Lock()
@@ -87,7 +91,7 @@ class ExpiringStore(Generic[T]):
 
     def _make_room(self) -> None:
         while len(self._values) >= self._capacity:
-            key = next((key for key, (value, _) in self._values.items() if not self._is_busy(value)), None)
+            key = self._choose({key: value for key, (value, _) in self._values.items()})
             if key is None:
                 raise NoRoom(FULL)
             self._forget(key)

@@ -69,8 +69,12 @@ class Job:
         steps: Iterator[Any],
         on_step: Callable[[Any], None],
         on_end: Callable[[Exception | None], None],
+        payers: tuple[Hashable, ...] = (),
     ) -> None:
-        """`on_step` gets the result of each step; `end` calls `on_end`. `number` is higher than that of older jobs."""
+        """`on_step` gets the result of each step; `end` calls `on_end`. `number` is higher than that of older jobs.
+
+        `payers` are those for whom the job's time counts.
+        """
         self.client, self.number, self.on_end = client, number, on_end
         self.request: PassRequest | None = None
         """The pass for which the job is suspended; None if it is not suspended for one."""
@@ -78,6 +82,7 @@ class Job:
         """Whether the scheduler has dropped the job; it must then be closed, and not run again."""
         self.pass_seconds = 0.0
         """The job's share of the seconds of all passes that were made for it."""
+        self.payers, self.charged = payers, 0.0
         self._steps, self._on_step = steps, on_step
         self._coroutine: Any = None
         self._own_seconds, self._resumed_at = 0.0, 0.0
@@ -106,6 +111,11 @@ class Job:
         Only for the job's own steps to read.
         """
         return self._own_seconds + self.pass_seconds + time.perf_counter() - self._resumed_at
+
+    @property
+    def used(self) -> float:
+        """The same seconds, for others to read while the job is suspended or has ended."""
+        return self._own_seconds + self.pass_seconds
 
     def run(self) -> tuple[bool, Exception | None]:
         """Run the steps until `request` is set, until one step has ended, or to their end.
@@ -177,6 +187,7 @@ class Job:
                 self._close_steps()
             except Exception:
                 log.exception(CLOSING_FAILED)
+            self._own_seconds += time.perf_counter() - self._resumed_at
             # The coroutine refers to this method: without a cycle, a document is freed as soon as its job ends.
             del coroutine.job
 

@@ -25,6 +25,7 @@ from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
 from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import Interrupted, NoRoom
+from lookahead_core.serving.fair_shares import FairShares
 from lookahead_core.serving.job import INTERRUPTED, Job, PassRequest
 from lookahead_core.serving.shared_passes import READ_CHUNK, make_pass, make_passes, row_count
 from lookahead_core.tree import Node, TokenTree
@@ -48,10 +49,14 @@ class Scheduler:
     thread, since closing it may change a document. Everything that touches a document should run here.
     """
 
-    def __init__(self, engine: Engine, *, idle: float = 30.0) -> None:
-        """`engine` computes. The thread ends after `idle` seconds without work, and starts again with the next job."""
+    def __init__(self, engine: Engine, *, idle: float = 30.0, ahead_seconds: float = 2.0) -> None:
+        """`engine` computes. The thread ends after `idle` seconds without work, and starts again with the next job.
+
+        A client who has used `ahead_seconds` more than another one who waits is late, see `FairShares`.
+        """
         self.engine = engine
         self._idle = idle
+        self._shares = FairShares(ahead_seconds)
         self._change = threading.Condition()
         self._requests: dict[Hashable, Job] = {}
         self._prefetches: dict[Hashable, Job] = {}
@@ -70,8 +75,11 @@ class Scheduler:
         on_step: Callable[[T], None],
         on_end: Callable[[Exception | None], None],
         prefetch: bool = False,
+        payers: tuple[Hashable, ...] = (),
     ) -> None:
         """Add a client's steps as its request, or with `prefetch` as its prefetch, and return at once.
+
+        `payers` are those whose share of the time a request uses, such as the client's address; see `FairShares`.
 
         Each step's result is passed to `on_step`; at the end `on_end` gets None or the error, NoRoom if the scheduler
         is closed before. Both are called in the scheduler's thread; `on_end` is not called for a job that is dropped.
@@ -86,7 +94,7 @@ class Scheduler:
             if len(queue) >= MAX_WAITING and client not in queue:
                 raise NoRoom("Too many people are asking at once, and there is no turn left; try again soon.")
             self._mark_dropped(queue.get(client))
-            queue[client] = Job(client, next(self._numbers), steps, on_step, on_end)
+            queue[client] = Job(client, next(self._numbers), steps, on_step, on_end, payers)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="scheduler", daemon=True)
                 self._thread.start()
@@ -163,12 +171,12 @@ class Scheduler:
         """The engine's dispatcher of whole lookaheads, see `dispatcher_of`; None if it computes in this process."""
         return dispatcher_of(self.engine)
 
-    async def turn(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def turn(self, function: Callable[..., T], *arguments: Any, payers: tuple[Hashable, ...] = ()) -> T:
         """Call a function in the scheduler's thread as a request of its own; return its result or raise its error.
 
         The function is not called if the awaiting task is cancelled before. Raises NoRoom like `submit`.
         """
-        return await asyncio.wrap_future(self._submit_call(function, *arguments))
+        return await asyncio.wrap_future(self._submit_call(function, *arguments, payers=payers))
 
     @property
     def job_seconds(self) -> float:
@@ -265,7 +273,7 @@ class Scheduler:
             return function(*arguments)
         return self._submit_call(function, *arguments).result()
 
-    def _submit_call(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+    def _submit_call(self, function: Callable[..., T], *arguments: Any, payers: tuple[Hashable, ...] = ()) -> Future[T]:
         result: Future[T] = Future()
 
         def steps() -> Iterator[T]:
@@ -277,7 +285,7 @@ class Scheduler:
             if error is not None and not result.done():
                 result.set_exception(error)
 
-        self.submit(steps(), result, on_step=result.set_result, on_end=on_end)
+        self.submit(steps(), result, on_step=result.set_result, on_end=on_end, payers=payers)
         return result
 
     def _drop(self, queue: dict[Hashable, Job], client: Hashable) -> None:
@@ -318,12 +326,14 @@ class Scheduler:
         if found is None:
             return False
         queue, jobs = found
+        if queue is self._requests:
+            jobs = self._shares.in_turn(jobs)
         for job in jobs:
             if queue is self._prefetches and self._requests:
                 break
             if not job.waits and not job.dropped:
                 self._run(queue, job)
-        self._make_passes()
+        self._make_passes(jobs)
         return True
 
     def _run(self, queue: dict[Hashable, Job], job: Job) -> None:
@@ -336,6 +346,8 @@ class Scheduler:
         ended, error = job.run()
         if had_pass and not ended and job.request is None and not job.dropped:
             ended, error = job.run()
+        if queue is self._requests:
+            self._shares.charge(job)
         with self._change:
             current = not job.dropped
             if current:
@@ -345,14 +357,20 @@ class Scheduler:
         if ended and current:
             job.end(error)
 
-    def _make_passes(self) -> None:
-        """Make the passes for which jobs are suspended; none for prefetches while there is a request, but free ones."""
+    def _make_passes(self, jobs: Sequence[Job]) -> None:
+        """Make the passes for which these jobs are suspended; for other requests, and while there is a request for
+        prefetches, only free ones.
+        """
+        in_turn = set(jobs)
         with self._change:
-            requests = [job for job in self._requests.values() if job.waits]
+            waiting = [job for job in self._requests.values() if job.waits]
+            requests = [job for job in waiting if job in in_turn]
             prefetches = [job for job in self._prefetches.values() if job.waits]
             if self._requests and not requests:
                 return
-        make_passes(self.engine, requests, prefetches)
+        make_passes(self.engine, requests, [*(job for job in waiting if job not in in_turn), *prefetches])
+        for job in waiting:
+            self._shares.charge(job)
 
     def _next_round(self) -> tuple[dict[Hashable, Job], list[Job]] | None:
         """Wait for work; return the queue whose jobs are next, and these jobs in order.

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.branch_request import BranchRequest, whole
+from interface.server.callers import CALLER
 from interface.server.model_loading import ModelLoader
 from interface.server.page_service import PageService
 from interface.server.page_session import PageSession, View
 from interface.server.request_progress import News
 from interface.tabs.highlights.highlights_json import as_json, fit_as_json
+from lookahead_core.errors import LookaheadError
 
 if TYPE_CHECKING:
     from lookahead_core import Document, Model
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
 
 MOST_TEXT = 60_000
 """The most characters of a text: the page receives several numbers for each token."""
+
+MOST_TOKENS = 30_000
+"""The most tokens of a text."""
+MOST_ALTERNATIVES = 100_000
+"""The most alternatives of all tokens of a text together: about ten megabytes."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +111,26 @@ class HighlightsSession(PageSession):
         """Yield JSON values: the progress after each pass, and at last the highlights, which are kept for `fit_steps`.
 
         The progress is `reading`, a list [tokens with a prediction, tokens of the text]. Each entry has at most `k`
-        alternatives, an option of the request. Raises LookaheadError if the text is empty.
+        alternatives, an option of the request; fewer in a long text, with a sentence that says so: MOST_ALTERNATIVES.
+        Raises LookaheadError if the text is empty or has more than MOST_TOKENS.
         """
         from lookahead_core.analysis.highlights import highlights_steps
 
         self._highlights = None
-        for step in highlights_steps(document, request.options["k"]):
+        count, wanted = len(document.token_ids), request.options["k"]
+        if count > MOST_TOKENS:
+            raise LookaheadError(f"The text has {count:,} tokens, and at most {MOST_TOKENS:,} are allowed: shorten it.")
+        k = min(wanted, max(1, MOST_ALTERNATIVES // max(1, count)))
+        few = f"In a text of {count:,} tokens each has {k} alternatives; choose a part of it to see more."
+        for step in highlights_steps(document, k):
             if step.result is None:
                 yield {"state": "thinking", "reading": [step.read, step.total]}
             else:
                 self._highlights = step.result
-                yield {"state": "settled", "view": as_json(step.result)}
+                view = as_json(step.result)
+                if k < wanted and not view["sentence"]:
+                    view["sentence"] = few
+                yield {"state": "settled", "view": view}
 
 
 class HighlightsService(PageService):
@@ -143,5 +159,5 @@ class HighlightsService(PageService):
             return {"unknown": True}
         steps, answer = cast("HighlightsSession", page.session).fit_steps(request), None
         while answer is None:
-            answer = await self.loader.scheduler.turn(next, steps)
+            answer = await self.loader.scheduler.turn(next, steps, payers=CALLER.get().payers)
         return answer

@@ -13,7 +13,8 @@ import pytest
 from interface import ModelLoader
 from interface.server.branch_request import BranchRequest
 from interface.server.page_service import PageService
-from interface.server.page_session import AHEAD_BYTES, AHEAD_NODES, PageSession
+from interface.server.page_session import AHEAD_BYTES, PageSession
+from interface.server.prefetched_views import AHEAD_NODES
 from lookahead_core import Model, load_model
 from lookahead_core.errors import LookaheadError
 from tests.conftest import tiny_llama

@@ -138,7 +138,7 @@ def test_the_number_of_prefetched_tokens_is_reported_and_bounded(tiny_model: Mod
     before = session.document.tree.work.tokens
     chat_model = [fact["tokens_ahead"] for fact in session.ahead_steps(request) if fact]
     assert chat_model == sorted(chat_model)
-    assert 0 < chat_model[-1] <= session.document.tree.work.tokens - before <= page_session.AHEAD_NODES + 9 * 12
+    assert 0 < chat_model[-1] <= session.document.tree.work.tokens - before <= ahead_limits.AHEAD_NODES + 9 * 12
 
 
 @pytest.fixture

@@ -1,0 +1,75 @@
+"""Whose turn it is among the jobs that wait: who asks for much does not hold up the others."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from lookahead_core.serving.job import Job
+
+MEMORY = 10.0
+"""Seconds of all jobs' time after which half of what a payer has used is forgotten."""
+MOST_CREDIT = 0.25
+"""Seconds that late jobs may have at once, however long they have waited for them."""
+LATE_JOBS = 8
+"""Late jobs that may run in one round: together they have about one pass."""
+MOST_PAYERS = 10_000
+"""Payers that are remembered."""
+
+
+class FairShares:
+    """Chooses jobs by what their payers have used: the model time of the last jobs, forgotten by halves.
+
+    A job has payers, such as an address, and a person there. It is late if the first one has used over `ahead` seconds
+    more than that of another job that waits, or a further one more than that of another job with the same payers before
+    it. So there is always a job that is not late. Late jobs have as much time together as all others, and among them
+    first who has used least. Jobs without payers are never late. Only for the scheduler's thread.
+    """
+
+    def __init__(self, ahead: float = 2.0) -> None:
+        self._ahead = ahead
+        self._worked = 0.0
+        self._used: dict[Hashable, tuple[float, float]] = {}
+        """What each payer has used, and `_worked` at that time."""
+        self._credit = 0.0
+        self._late: set[Job] = set()
+
+    def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return those of the waiting jobs that are to run in the next round, in the same order."""
+        self._late = self._late_ones(jobs)
+        if not self._late:
+            self._credit = 0.0
+            return list(jobs)
+        chosen: set[Job] = set()
+        if self._credit > 0:
+            in_order = sorted(self._late, key=lambda job: ([self.used(payer) for payer in job.payers], job.number))
+            chosen = set(in_order[:LATE_JOBS])
+        return [job for job in jobs if job not in self._late or job in chosen]
+
+    def charge(self, job: Job) -> None:
+        """Count what a job has used since it was last charged, for its payers."""
+        seconds, job.charged = job.used - job.charged, job.used
+        self._worked += seconds
+        for payer in job.payers:
+            self._used[payer] = self.used(payer) + seconds, self._worked
+        if len(self._used) > MOST_PAYERS:
+            kept = sorted(self._used, key=self.used)[MOST_PAYERS // 2 :]
+            self._used = {payer: self._used[payer] for payer in kept}
+        self._credit += -seconds if job in self._late else seconds
+        self._credit = min(self._credit, MOST_CREDIT)
+
+    def used(self, payer: Hashable) -> float:
+        """Return the seconds that a payer has used, without what is forgotten."""
+        seconds, then = self._used.get(payer, (0.0, 0.0))
+        return float(seconds * 0.5 ** ((self._worked - then) / MEMORY))
+
+    def _late_ones(self, jobs: Sequence[Job]) -> set[Job]:
+        late: set[Job] = set()
+        for position in range(max((len(job.payers) for job in jobs), default=0)):
+            groups: dict[tuple[Hashable, ...], list[Job]] = {}
+            for job in jobs:
+                if len(job.payers) > position:
+                    groups.setdefault(job.payers[:position], []).append(job)
+            for group in groups.values():
+                least = min(self.used(job.payers[position]) for job in group)
+                late.update(job for job in group if self.used(job.payers[position]) > least + self._ahead)
+        return late

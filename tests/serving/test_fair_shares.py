@@ -1,0 +1,152 @@
+"""Who asks for much does not hold up the others: the order of steps, by a clock that only the steps move."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lookahead_core import Model
+from lookahead_core.serving import job, shared_passes
+from lookahead_core.serving.fair_shares import FairShares
+from lookahead_core.serving.job import Job
+from lookahead_core.serving.scheduler import Scheduler
+
+PATIENCE = 20
+"""Seconds after which a failing test gives up."""
+
+
+class Clock:
+    """In place of the module time: seconds go by only when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for module in (job, shared_passes):
+        monkeypatch.setattr(module, "time", made)
+    return made
+
+
+class Crowd:
+    """Jobs of one scheduler whose steps take set times; `order` is who ran, step by step, and for how long."""
+
+    def __init__(self, model: Model, clock: Clock) -> None:
+        self.scheduler = Scheduler(model.engine)
+        self.order: list[tuple[str, float]] = []
+        self._clock = clock
+
+    def steps(self, name: str, count: int, seconds: float) -> Iterator[None]:
+        for _ in range(count):
+            self._clock.now += seconds
+            self.order.append((name, seconds))
+            yield
+
+    def add(self, client: str, count: int, seconds: float, payers: tuple[Any, ...], kind: str = "") -> threading.Event:
+        over = threading.Event()
+        self.scheduler.submit(
+            self.steps(kind or client, count, seconds),
+            client,
+            on_step=lambda step: None,
+            on_end=lambda error: over.set(),
+            payers=payers,
+        )
+        return over
+
+    def run(self, begin: Any) -> list[tuple[str, float]]:
+        """Call `begin` in the scheduler's thread, so that all jobs are there before the first step; run all of them."""
+        events: list[threading.Event] = []
+        held = threading.Event()
+
+        def first() -> Iterator[None]:
+            events.extend(begin())
+            held.set()
+            yield
+
+        self.scheduler.submit(first(), "first", on_step=lambda step: None, on_end=lambda error: None)
+        assert held.wait(PATIENCE)
+        for event in events:
+            assert event.wait(PATIENCE)
+        return self.order
+
+
+def seconds_before_the_end_of(name: str, order: list[tuple[str, float]]) -> float:
+    """Seconds of the steps of others up to the last step of `name`."""
+    last = max(place for place, (who, _) in enumerate(order) if who == name)
+    return sum(seconds for who, seconds in order[:last] if who != name)
+
+
+@pytest.mark.parametrize("people", [1, 20], ids=["of one person", "of many at one address"])
+@pytest.mark.parametrize("seconds", [0.05, 1.0])
+def test_a_quiet_person_waits_for_others_about_as_long_as_for_the_own_passes(
+    tiny_model: Model, clock: Clock, people: int, seconds: float
+) -> None:
+    crowd = Crowd(tiny_model, clock)
+
+    def begin() -> list[threading.Event]:
+        for number in range(20):
+            person = number % people
+            crowd.add(f"flood {number}", 200, seconds, ("far", ("far", person)), kind="flood")
+        return [crowd.add("quiet", 100, 0.05, ("near", ("near", "one")))]
+
+    order = crowd.run(begin)
+    own = 100 * 0.05
+    # Until the others are ahead by two seconds, all take turns. What follows is half and half, a round more or less,
+    # and what is forgotten of the two seconds. Without shares they would have twenty times as many steps.
+    assert seconds_before_the_end_of("quiet", order) <= 1.4 * own + 2 + 28 * seconds + 0.5
+    assert seconds_before_the_end_of("quiet", order) >= own / 2, "who asks for much is not stopped either"
+
+
+def test_people_who_use_about_as_much_take_turns_as_if_there_were_no_shares(tiny_model: Model, clock: Clock) -> None:
+    crowd = Crowd(tiny_model, clock)
+
+    def begin() -> list[threading.Event]:
+        return [crowd.add(f"person {number}", 10, 0.1, ("class", ("class", number))) for number in range(5)]
+
+    order = [who for who, _ in crowd.run(begin)]
+    for place in range(0, 50, 5):
+        assert len(set(order[place : place + 5])) == 5
+
+
+def test_who_has_used_much_alone_is_served_as_fast_as_before_when_nobody_waits(tiny_model: Model, clock: Clock) -> None:
+    crowd = Crowd(tiny_model, clock)
+
+    def begin() -> list[threading.Event]:
+        return [crowd.add(f"{number}", 30, 1.0, ("far", ("far", 1)), kind="flood") for number in range(4)]
+
+    assert len(crowd.run(begin)) == 120
+
+
+def test_a_job_of_nobody_is_never_late(tiny_model: Model, clock: Clock) -> None:
+    crowd = Crowd(tiny_model, clock)
+
+    def begin() -> list[threading.Event]:
+        crowd.add("flood", 50, 1.0, ("far", ("far", 1)))
+        return [crowd.add("nobody", 30, 1.0, ()), crowd.add("quiet", 5, 0.01, ("near", ("near", 1)))]
+
+    order = crowd.run(begin)
+    assert [who for who, _ in order[:45]].count("nobody") >= 20
+
+
+def test_what_was_used_is_forgotten_by_halves() -> None:
+    shares = FairShares()
+
+    def charge(payer: str, seconds: float) -> None:
+        made = Job("client", 0, iter(()), print, print, (payer,))
+        made.pass_seconds = seconds
+        shares.charge(made)
+
+    charge("a", 4.0)
+    assert shares.used("a") == 4.0
+    charge("b", 10.0)
+    assert (shares.used("a"), shares.used("b"), shares.used("c")) == (2.0, 10.0, 0.0)
+    charge("b", 20.0)
+    assert (shares.used("a"), shares.used("b")) == (0.5, 22.5)
