@@ -236,7 +236,8 @@ def test_a_restarted_server_continues_the_same_text(person: Any, model_folder: P
     assert visit.wait_for_status("error").strip() == SILENT
     assert visit.text == accepted + " and on"
     for _ in range(2):  # it asks again, and the text stays
-        visit.page.wait_for_event("requestfailed", lambda request: '"ask"' in request.post_data, timeout=PATIENCE)
+        asked = lambda request: '"ask"' in (request.post_data or "")  # noqa: E731
+        visit.page.wait_for_event("requestfailed", asked, timeout=PATIENCE)
     assert visit.text == accepted + " and on"
     with browsers.app(tmp_path / "second", *arguments, port=port) as second:
         second.wait_for("Ready")
