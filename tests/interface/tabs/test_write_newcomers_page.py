@@ -90,7 +90,7 @@ def test_beside_settings_without_effect_on_the_example_stands_that_they_need_a_t
     expect(hint).to_be_visible()
     assert hint.inner_text() == "Show, Odds of, Towards a word and Guess first: once you write."
     note = visit.page.locator("#branches .note .words")
-    expect(note).to_contain_text("then Show and more or longer branches take effect")
+    expect(note).to_contain_text("Show and more or longer branches take effect")
     before = top(visit, "#mode")
     visit.type("T")
     expect(hint).to_be_hidden()

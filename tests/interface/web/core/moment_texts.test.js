@@ -18,6 +18,7 @@ test('a line of the history has the spaces of the text, neither more nor fewer',
   }
   assert.equal(lineOf(`${'word '.repeat(20)}li`, 'ght'), `…${'word '.repeat(9)}light`);
   assert.equal(lineOf(`${'word '.repeat(20)}`, 'light'), `…${'word '.repeat(9)}light`);
+  assert.equal(lineOf('The light ', ' went'), 'The light went', 'two spaces are shown as one');
   assert.equal(lineOf('The light.', '\n\nHe'), 'The light. He', 'line breaks are one space');
 });
 

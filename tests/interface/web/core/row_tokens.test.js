@@ -30,6 +30,7 @@ test('a piece is named with what it is', () => {
   const fox = {text: '🦊', ends: 1, ids: [1, 2, 3]}, opened = {text: 'house', ends: 1, ids: [1, 2]};
   assert.equal(pieceName({pieces: [fox]}, fox), '3 tokens “🦊”');
   assert.equal(pieceName({pieces: [opened], healed: true}, opened), 'token “house”', 'one of its tokens stands in the text');
+  assert.equal(pieceName({pieces: [opened, fox], healed: true}, fox), '3 tokens “🦊”');
 });
 
 test('tokens are counted in buttons', () => {

@@ -53,6 +53,8 @@ test('a tree of few rows fills its area, at the same size of letters', () => {
     assert.equal(scale, fittingScale(plain, area, READABLE));
     assert.ok(plain.height * scale < 0.75 * area.height && layout.height * scale > 0.9 * area.height, `${plain.height * scale} ${layout.height * scale}`);
     assert.ok(layout.height * scale <= area.height);
+    const highest = ({nodes}) => Math.min(...nodes.map(({y}) => y));
+    assert.equal(highest(layout), highest(plain), 'nothing is left free above it');
     layout.nodes.forEach(({x, height}, index) => assert.deepEqual([x, height], [plain.nodes[index].x, plain.nodes[index].height]));
   }
 });
