@@ -53,10 +53,16 @@ export function nodeName(node) {
  * That branches part after a node, and how many; empty where at most one goes on.
  * @param {TreeNode} node
  */
-function forkClause({children}) {
-  const count = children.filter(({state}) => state === 'ahead' || state === 'end').length;
+function forkClause(node) {
+  const count = partsAfter(node);
   return count > 1 ? ` A fork: ${formatCount(count, 'branch', 'branches')} part here.` : '';
 }
+
+/**
+ * How many ways the branches go on after a node.
+ * @param {TreeNode} node
+ */
+const partsAfter = ({children}) => children.filter(({state}) => state === 'ahead' || state === 'end').length;
 
 /**
  * What a node is and what a click on it does, as one line.
@@ -82,7 +88,8 @@ export function drawingSentence(nodes) {
   const count = (/** @type {TreeState} */ state) => nodes.filter(({node}) => node.state === state).length;
   const branches = nodes.filter(({node}) => node.state === 'end' || (node.state === 'ahead' && !node.children.length)).length;
   const tokens = formatCount(count('ahead'), 'token') + (branches > 1 ? ' together' : '');
-  const ahead = branches ? `${formatCount(branches, 'branch', 'branches')}, ${tokens}` : 'No branches yet';
+  const forks = nodes.filter(({node}) => partsAfter(node) > 1).length, parted = forks ? ` that part at ${formatCount(forks, 'fork')}` : '';
+  const ahead = branches ? `${formatCount(branches, 'branch', 'branches')}${parted}, ${tokens}` : 'No branches yet';
   const past = [['chosen', count('chosen')], ['left behind', count('left')], ['seen and not taken', count('seen')]]
     .filter(([, number]) => number).map(([name, number]) => `${number} ${name}`);
   return `${[ahead, past.join(', ')].filter(Boolean).join('; ')}.`;

@@ -58,5 +58,7 @@ test('the sentence of a drawing counts what it shows', () => {
   assert.equal(drawingSentence(nodes.slice(0, 1)), '1 branch, 1 token.');
   const inner = {node: node('ahead', 'x', {children: [node('end', '')]})}, end = {node: node('end', '')};
   assert.equal(drawingSentence([inner, end, ...nodes.slice(0, 1)]), '2 branches, 2 tokens together.');
+  const fork = {node: node('typed', 'x', {children: [node('ahead', 'a'), node('end', ''), node('rest', '')]})};
+  assert.equal(drawingSentence([fork, end, ...nodes.slice(0, 1)]), '2 branches that part at 1 fork, 1 token together.');
   assert.equal(drawingSentence(nodes.slice(6)), 'No branches yet.');
 });
