@@ -175,7 +175,7 @@ class PageService:
             page.progress = None
             self._start(page, progress)
             page.progress = progress
-            progress.call_later(ABSENT / 2, lambda: self._check_presence(page, progress))
+            progress.call_later(ABSENT / 6, lambda: self._check_presence(page, progress))
         return progress
 
     def _check_presence(self, page: OpenPage, progress: RequestProgress) -> None:
@@ -186,7 +186,7 @@ class PageService:
         if progress.over or page.progress is not progress:
             return
         if progress.is_present:
-            progress.call_later(ABSENT / 2, lambda: self._check_presence(page, progress))
+            progress.call_later(ABSENT / 6, lambda: self._check_presence(page, progress))
         else:
             self.open_pages.end_work(progress.request.page, page)
 

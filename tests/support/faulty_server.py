@@ -1,14 +1,16 @@
 """A server of the page in a process of its own, with a small model, whose faults a test switches on and off.
 
 `python -m tests.support.faulty_server PORT [VERSION]` serves the page, as a version of its own if VERSION is set. Each
-line of its input is a command: a fault of FAULTS, `none`, `forget` (all sessions end) or `clock` (the clock of the
-computer jumps by a year). It is answered by the same line in the output; `ready` is printed when the model is loaded.
+line of its input is a command: a fault of FAULTS, `none`, `forget` (all sessions end), `clock` (the clock of the
+computer jumps by a year) or `disk` (from now on no file can be written). It is answered by the same line in the output;
+`ready` is printed when the model is loaded.
 """
 
 from __future__ import annotations
 
 import gc
 import math
+import resource
 import subprocess
 import sys
 import time
@@ -110,6 +112,8 @@ def serve(port: int, version: str) -> None:
                     service.open_pages._forget(key)
         elif command == "clock":
             time.time = partial(_a_year_after, time.time)  # type: ignore[assignment]
+        elif command == "disk":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         print(command, flush=True)
 
 

@@ -236,6 +236,16 @@ def clocks_jump(writer: Writer) -> None:
     writer.write()
 
 
+def disk_is_full(writer: Writer) -> None:
+    """No file of the server can grow, not even its log: nothing is written for a page, and there is nothing to say."""
+    writer.server.command("disk")
+    writer.write()
+    writer.server.command("error")
+    writer.write()
+    writer.wait_for_status(UNEXPECTED)
+    writer.server.command("none")
+
+
 FAULTS: dict[str, Callable[[Writer], None]] = {
     "out of memory": model_fault("memory", NO_MEMORY),
     "logits without numbers": model_fault("numbers", NO_NUMBERS),
@@ -251,8 +261,9 @@ FAULTS: dict[str, Callable[[Writer], None]] = {
     "a closed tab": tab_closes,
     "forgotten sessions": sessions_end,
     "clocks that jump": clocks_jump,
+    "a full disk": disk_is_full,
 }
-"""Kinds of faults. For each, a sentence must be shown, but for the last three: nothing is to be said of them."""
+"""Kinds of faults. For each, a sentence must be shown, but for the last four: nothing is to be said of them."""
 
 
 def drawn(rounds: int, dice: random.Random) -> Iterator[str]:
