@@ -56,6 +56,17 @@ def test_a_pass_without_memory_is_made_again_in_smaller_ones(most: int, largest:
     head.tree.cache.check()
 
 
+def test_what_is_cached_of_the_text_itself_is_not_computed_again() -> None:
+    hf_model = tiny_llama(300)
+    engine = CachedEngine(hf_model, cache_bytes=2**24)
+    head = head_of(150)
+    engine.evaluate([head])
+    leaves = [head.tree.expand(head, token) for token in range(10, 60)]
+    sizes = limit_tokens(engine.model_copy, 10)
+    assert_rows_equal_plain(hf_model, leaves, engine.evaluate(leaves))
+    assert sum(size for size in sizes if size <= 10) == 50
+
+
 def test_a_text_is_prefilled_in_smaller_passes_too() -> None:
     hf_model = tiny_llama(300)
     engine = CachedEngine(hf_model, cache_bytes=2**24)
