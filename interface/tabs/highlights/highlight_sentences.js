@@ -1,7 +1,7 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  continuationLabel, formatNumber, formatPercent, quotedText, spokenLabel,
+  continuationLabel, formatCount, formatNumber, formatPercent, quotedText, spokenLabel,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
@@ -48,6 +48,24 @@ export function thresholdSentence(words, count) {
   const each = shown.length && Number.isFinite(most) ? `: the model gave each ${bound}` : '';
   return `of ${formatNumber(marked.length)}, the most surprising first${each}`;
 }
+
+/**
+ * What is announced when the text is analysed, or the number of highlights changes: how many words are marked, and which.
+ * @param {MarkedWord[]} words
+ * @param {number} count of highlights that are shown
+ */
+export function markedSentence(words, count) {
+  const shown = words.filter(({rank}) => rank < count).length, which = thresholdSentence(words, count);
+  return which && `${formatCount(shown, 'word')} ${shown === 1 ? 'is' : 'are'} marked ${which}.`;
+}
+
+/**
+ * What is announced of a highlight: its place among the highlights, and what the model expected.
+ * @param {MarkedWord} word
+ * @param {number} number of the highlight in the order of the text, from 1 on
+ * @param {number} count of highlights that are shown
+ */
+export const highlightSentence = ({entry, text}, number, count) => `Highlight ${number} of ${count}. ${headline(entry, text)}`;
 
 /** @param {HighlightEntry} entry */
 const chanceOf = ({loss}) => (loss === null ? 0 : Math.exp(-loss));

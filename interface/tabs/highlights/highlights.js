@@ -11,12 +11,12 @@ import {ServerRequests, withTimeout} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, make} from '../../web/ui/elements.js';
-import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
+import {formatCount, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
-import {chanceFigure, thresholdSentence} from './highlight_sentences.js';
+import {chanceFigure, highlightSentence, markedSentence, thresholdSentence} from './highlight_sentences.js';
 import {tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
@@ -86,7 +86,7 @@ class HighlightsTab {
     this.count = find(result, '#highlights-count', HTMLInputElement);
     this.output = find(result, 'output', HTMLOutputElement);
     this.countCaption = find(result, '.of');
-    this.line = new ReadingProgress(find(result, '.says'), {waiting: LOADING});
+    this.line = new ReadingProgress(find(result, '.says'), {waiting: LOADING, announcement: find(result, '.announcement')});
     this.legend = find(result, '.legend');
     this.details = find(result, '.about');
     this.figures = find(result, '.figures', HTMLDetailsElement);
@@ -105,7 +105,9 @@ class HighlightsTab {
   start() {
     for (const field of [this.text, this.prompt]) field.addEventListener('input', () => this.#changed());
     this.count.addEventListener('input', () => this.#mark());
-    this.next.addEventListener('click', () => this.#goToNext());
+    this.next.addEventListener('click', () => this.#showNext());
+    this.next.addEventListener('blur', () => this.#point(null));
+    this.next.addEventListener('keydown', event => { if (event.key === 'Escape') this.#hideDetails(); });
     this.figures.addEventListener('toggle', () => this.#tabulate());
     this.withFigures.addEventListener('change', () => {
       for (const part of [this.details, this.shown]) part.toggleAttribute('data-figures', this.withFigures.checked);
@@ -220,6 +222,7 @@ class HighlightsTab {
     const seenFrom = Math.max(...view.entries.map(entry => entry.seen_from));
     this.#settledSentence = view.sentence || (seenFrom ? WINDOWS : '');
     this.line.show(this.#settledSentence, 'settled');
+    this.line.announce([markedSentence(words, this.count.valueAsNumber), this.#settledSentence].filter(Boolean).join(' '));
     const start = this.#openLater;
     this.#openLater = null;
     if (start !== null) this.#open(findAll(this.shown, '.word').find(word => this.#wordOf(word).entry.start === start));
@@ -229,6 +232,7 @@ class HighlightsTab {
   #mark() {
     const most = this.found?.marks.length ?? 0, count = this.count.valueAsNumber;
     this.output.value = String(most ? count : 0);
+    this.count.ariaValueText = `${count} of ${formatCount(most, 'word')}`;
     this.next.disabled = !most || !count;
     this.countCaption.textContent = thresholdSentence(this.found?.words ?? [], count);
     for (const word of findAll(this.shown, '.word')) {
@@ -289,7 +293,7 @@ class HighlightsTab {
 
   #hideDetails() {
     clearTimeout(this.#pointing);
-    this.#pointed?.removeAttribute('aria-describedby');
+    for (const name of ['aria-describedby', 'data-shown']) this.#pointed?.removeAttribute(name);
     this.#pointed = null;
     this.details.hidePopover();
   }
@@ -298,7 +302,7 @@ class HighlightsTab {
     const word = this.#pointed;
     if (!word) return;
     const after = findAll(this.shown, '[data-marked]').filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-    placeBesideWord(this.details, word, {text: this.shown, after});
+    placeBesideWord(this.details, word, {text: this.shown, after: word.dataset.shown === undefined ? after : [...after, this.next]});
   }
 
   /**
@@ -361,16 +365,29 @@ class HighlightsTab {
    */
   #inReadingOrder(by) { return Number.isFinite(by) && getComputedStyle(this.shown).direction === 'rtl' ? -by : by; }
 
-  /** Focus the highlight after the word that had the focus last; after the last one, the first. */
-  #goToNext() {
+  /** Show the highlight after the word that was shown or had the focus last; after the last one, the first. The focus stays. */
+  #showNext() {
     const words = findAll(this.shown, '.word'), marked = words.filter(word => word.hasAttribute('data-marked'));
     const from = words.findIndex(word => word.tabIndex === 0), began = words[from] === marked[0] && !this.#visited;
     const next = began ? marked[0] : marked.find(word => words.indexOf(word) > from) ?? marked[0];
     if (!next) return;
     this.#visited = true;
     this.#moveTabStop(next);
-    next.focus({preventScroll: true});
-    next.scrollIntoView({block: 'center'});
+    this.#scrollTo(next);
+    this.#point(null);
+    next.dataset.shown = '';
+    this.#point(next);
+    this.line.announce(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length));
+  }
+
+  /**
+   * Scroll the text so that a word is in its middle. The page moves only where the word is outside of the window.
+   * @param {HTMLElement} word
+   */
+  #scrollTo(word) {
+    const outer = this.shown.getBoundingClientRect(), inner = word.getBoundingClientRect();
+    this.shown.scrollTop += (inner.top + inner.bottom - outer.top - outer.bottom) / 2;
+    word.scrollIntoView({block: 'nearest'});
   }
 
   /**

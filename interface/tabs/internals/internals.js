@@ -8,16 +8,17 @@ import {ServerRequests} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll} from '../../web/ui/elements.js';
-import {formatCount} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {lineElements} from './token_boxes.js';
 import {listenToBoxKeys, moveTabStop, scrollWholeInto} from './box_keys.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {paintDetails} from './token_details.js';
+import {spokenSummary, tokensSentence} from './token_figures.js';
 
 const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
 const SETTINGS = {k: 1, depth: 1};
 const EXAMPLE = 'A naïve fox 🦊 said: “Antidisestablishmentarianism!”\nThen it went home.';
+const EXAMPLE_CONVERSATION = [{role: 'user', content: 'What colour is the sea?'}, {role: 'assistant', content: 'The sea is'}];
 const EMPTY = 'Write something: its tokens are shown here, and what the model thought at each.';
 const NO_CONVERSATION = 'There is no conversation in “Type assistant” yet.';
 const LOADING = 'Your text is looked into when the model is ready.';
@@ -53,7 +54,7 @@ class InternalsTab {
     this.text = find(source, '#internals-text', HTMLTextAreaElement);
     this.conversationChoice = find(source, '[value=conversation]', HTMLInputElement);
     this.conversation = new MessageEditor(find(source, '.talk'));
-    this.line = new ReadingProgress(find(result, '.says'), {waiting: LOADING, marked: result});
+    this.line = new ReadingProgress(find(result, '.says'), {waiting: LOADING, announcement: find(result, '.announcement'), marked: result});
     this.requests = new ServerRequests({
       server,
       makeRequest: () => this.#makeRequest(),
@@ -76,9 +77,17 @@ class InternalsTab {
       take: () => ({talks: this.#isConversation, text: this.text.value, messages: this.conversation.messages}),
       give: stored => this.#load(stored),
     });
-    offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), field: this.text, changes: [this.text]});
+    offerExample(find(this.source, '.plain'), {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), field: this.text, changes: [this.text]});
+    offerExample(find(this.source, '.talk'), {
+      holds: () => !this.conversation.empty, fill: () => this.#fillConversation(), field: () => find(this.source, '.turn:last-child textarea'), changes: [this.conversation],
+    });
     this.#listen();
     this.#analyse();
+  }
+
+  #fillConversation() {
+    this.conversation.load(EXAMPLE_CONVERSATION);
+    this.#changed();
   }
 
   /** @param {{talks?: boolean, text?: string, messages?: Message[]}} stored */
@@ -95,8 +104,8 @@ class InternalsTab {
     listenToBoxKeys(this.lines);
     this.lines.addEventListener('click', event => {
       const box = boxAt(event), last = stretchAt(event)?.dataset.of?.split(' ').at(-1);
-      if (box) this.#select(box);
-      else if (last !== undefined) this.#select(this.#box(last));
+      if (box) this.#choose(box);
+      else if (last !== undefined) this.#choose(this.#box(last));
     });
     this.lines.addEventListener('pointerover', event => this.#mark(boxAt(event) ?? stretchAt(event)));
     this.lines.addEventListener('pointerleave', () => this.#mark(this.lines.querySelector('.box:focus-visible')));
@@ -173,9 +182,7 @@ class InternalsTab {
     this.result.removeAttribute('data-stale');
     this.legend.hidden = this.details.hidden = false;
     this.#select(this.#box(view.tokens.length - 1));
-    const {passes, tokens} = view.cost;
-    const cost = passes ? `${formatCount(tokens, 'token')} read in ${formatCount(passes, 'pass', 'passes')}` : 'all of it was known';
-    this.line.show(`${formatCount(view.tokens.length - 1, 'token')} · ${cost}`, 'settled');
+    this.line.show(tokensSentence(view.tokens.length - 1, view.cost.passes), 'settled');
   }
 
   /** @param {number | string} index */
@@ -192,6 +199,16 @@ class InternalsTab {
     scrollWholeInto(this.lines, box);
     this.shownToken = Number(box.dataset.token);
     this.#paintDetails();
+  }
+
+  /**
+   * Show the details of a token that a person has clicked, and announce them.
+   * @param {HTMLElement} box
+   */
+  #choose(box) {
+    this.#select(box);
+    const [name, summary] = ['.what', '.came'].map(part => find(this.details, part).textContent ?? '');
+    this.line.announce(spokenSummary(name, summary));
   }
 
   #paintDetails() {

@@ -1,6 +1,6 @@
 // The figures of a token, and the sentences about it.
 /** @import {InternalsToken, InternalsView, Odds, OddsRow, Processing} from '../../web/core/types.d.ts' */
-import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
+import {formatCount, formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
 import {oddsAfter, oddsOfAny, rawOdds, unpackNode} from '../../web/core/reheated_odds.js';
 import {tokenLabel} from './visible_signs.js';
 
@@ -51,6 +51,23 @@ export function tokenSummary({entropies}, {id, rank}, index, rows) {
   const spread = `entropy ${entropies[index - 1].toFixed(2)} nats`, came = rows.find(row => row.came);
   if (id === null || !came) return `“${tokenLabel(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
   return `Choice ${formatNumber(rank)} of the model's · raw ${formatPercent(came.raw)} · processed ${formatPercent(came.processed)} · ${spread}`;
+}
+
+/**
+ * A summary as a sentence for screen readers, which would read its dots.
+ * @param {string} name of the token
+ * @param {string} summary
+ */
+export const spokenSummary = (name, summary) => `${name}: ${summary.replaceAll(' · ', ', ').replace(/\.$/, '')}.`;
+
+/**
+ * How many tokens a text has, how many passes they took, and what to do with them.
+ * @param {number} count
+ * @param {number} passes
+ */
+export function tokensSentence(count, passes) {
+  const cost = passes ? `read in ${formatCount(passes, 'pass', 'passes')}` : 'all of it known from before';
+  return `${formatCount(count, 'token')}, ${cost}. Click a token to see what the model expected there.`;
 }
 
 /**

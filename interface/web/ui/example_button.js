@@ -7,7 +7,7 @@ import {find} from './elements.js';
  * @param {object} tab
  * @param {() => unknown} tab.holds whether there is something in the tab
  * @param {() => void} tab.fill puts the example into the tab
- * @param {HTMLElement} tab.field gets the focus, which the button loses
+ * @param {HTMLElement | (() => HTMLElement)} tab.field gets the focus, which the button loses
  * @param {EventTarget[]} tab.changes whose `input` and `change` events tell that this may be different
  */
 export function offerExample(element, {holds, fill, field, changes}) {
@@ -15,7 +15,7 @@ export function offerExample(element, {holds, fill, field, changes}) {
   const paint = () => holder.toggleAttribute('hidden', Boolean(holds()));
   button.addEventListener('click', () => {
     if (!holds()) fill();
-    field.focus();
+    (typeof field === 'function' ? field() : field).focus();
     paint();
   });
   for (const target of changes) for (const name of ['input', 'change']) target.addEventListener(name, paint);

@@ -2,16 +2,18 @@
 /** @import {WaitingNews} from '../core/types.d.ts' */
 import * as header from './header.js';
 import {formatCount, formatNumber} from '../core/figures_and_labels.js';
-import {find} from './elements.js';
+import {find, setText} from './elements.js';
 
 /** The progress line of a tab. */
 export class ReadingProgress {
   /**
    * @param {HTMLElement} line
-   * @param {{waiting: string, marked?: HTMLElement}} options `waiting`: the sentence while there is no model; `marked`: the
-   *   element that carries the state as an attribute, the line itself unless given
+   * @param {{waiting: string, announcement: HTMLElement, marked?: HTMLElement}} options `waiting`: the sentence while there is
+   *   no model; `announcement`: the live region; `marked`: the element that carries the state as an attribute, the line itself
+   *   unless given
    */
-  constructor(line, {waiting, marked = line}) {
+  constructor(line, {waiting, announcement, marked = line}) {
+    this.announcement = announcement;
     this.marked = marked;
     this.waiting = waiting;
     this.sentence = find(line, '.sentence');
@@ -21,17 +23,21 @@ export class ReadingProgress {
   get state() { return this.marked.dataset.state; }
 
   /**
-   * Show a sentence.
+   * Show a sentence, and announce it unless it only says how far the text is read.
    * @param {string} sentence
    * @param {string | undefined} state
    * @param {number | null} [share] of the bar; null hides it
    */
   show(sentence, state, share = null) {
+    if (sentence && state !== 'thinking' && sentence !== this.sentence.textContent) this.announce(sentence);
     this.marked.dataset.state = state;
     this.sentence.textContent = sentence;
     this.bar.hidden = share === null;
     this.bar.value = share ?? 0;
   }
+
+  /** Say a sentence to screen readers. @param {string} sentence */
+  announce(sentence) { setText(this.announcement, sentence); }
 
   /** @param {[number, number]} reading tokens that are read, of how many */
   progress([read, total]) { this.show(`Reading: ${formatNumber(read)} of ${formatCount(total, 'token')}`, 'thinking', read / total); }

@@ -49,13 +49,85 @@ def test_ten_highlights_are_shown_at_first_by_a_named_threshold_and_the_slider_r
     most = int(slider.get_attribute("max"))
     assert marked.count() == 10 < most
     browsers.expect(page.locator(".read .of")).to_contain_text("the model gave each at most")
-    page.locator("#highlights-next").click()
-    page.locator("#highlights-about").wait_for(state="visible")
-    assert marked.first.evaluate("one => one === document.activeElement")
-    page.locator("#highlights-next").click()
-    assert marked.nth(1).evaluate("one => one === document.activeElement")
     slider.fill(str(most))
     assert marked.count() == most
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_next_highlight_shows_and_announces_each_one_and_keeps_the_focus(visit: Visit, width: int) -> None:
+    page = tab(visit, "Highlights")
+    page.set_viewport_size({"width": width, "height": 800})
+    try:
+        visit.analyse(LONG)
+        marked, button = page.locator("#highlights [data-marked]"), page.locator("#highlights-next")
+        about, said = page.locator("#highlights-about"), page.locator(".read > .announcement")
+        button.focus()
+        for number in (1, 2, 3):
+            page.keyboard.press("Enter")
+            browsers.expect(button).to_be_focused()
+            browsers.expect(marked.nth(number - 1)).to_have_attribute("data-shown", "")
+            browsers.expect(page.locator("[data-shown]")).to_have_count(1)
+            browsers.expect(said).to_contain_text(f"Highlight {number} of {marked.count()}. The model expected ")
+            browsers.expect(about.locator(".headline")).to_have_text(said.inner_text().split(". ", 1)[1])
+            assert not page.evaluate(COVERED, [about.element_handle(), marked.nth(number - 1).element_handle()])
+            assert not marked.nth(number - 1).evaluate(OUTSIDE) and not button.evaluate(OUTSIDE)
+        page.keyboard.press("Escape")
+        browsers.expect(about).to_be_hidden()
+        page.keyboard.press("Enter")
+        browsers.expect(marked.nth(3)).to_have_attribute("data-shown", "")
+        page.keyboard.press("Tab")
+        browsers.expect(about).to_be_hidden()
+        browsers.expect(page.locator("[data-shown]")).to_have_count(0)
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
+HEAR = """region => {
+  window.heard = [];
+  new MutationObserver(() => heard.push(region.textContent)).observe(region, {childList: true, subtree: true});
+}"""
+
+
+def test_the_end_of_an_analysis_is_announced_once_and_its_progress_is_not(visit: Visit) -> None:
+    page = tab(visit, "Highlights")
+    page.locator(".read > .announcement").evaluate(HEAR)
+    visit.analyse(LONG)
+    browsers.expect(page.locator(".read > .announcement")).to_contain_text("10 words are marked of ")
+    (heard,) = page.evaluate("heard")
+    assert "the most surprising first: the model gave each " in heard and heard.endswith("%.")
+    assert page.locator(".read .says").evaluate("one => one.role ?? one.ariaLive") is None
+    slider = page.locator("#highlights-count")
+    slider.fill("3")
+    assert slider.get_attribute("aria-valuetext").startswith("3 of ")
+    browsers.expect(slider).to_have_accessible_description(page.locator(".read .of").inner_text())
+
+
+def test_a_token_of_internals_is_announced_once_where_it_is_clicked(visit: Visit) -> None:
+    page = tab(visit, "Internals")
+    said = page.locator("#internals > .announcement")
+    said.evaluate(HEAR)
+    page.locator("#internals-text").fill("The keeper slept.")
+    page.wait_for_selector("#internals[data-state=settled] .box", timeout=PATIENCE)
+    box = page.locator("#internals .box").nth(1)
+    box.focus()
+    page.keyboard.press("Enter")
+    browsers.expect(said).to_contain_text("of the model's, raw")
+    page.locator("#internals-temperature").fill("0.5")
+    counted, clicked = page.evaluate("heard")
+    assert counted.endswith("Click a token to see what the model expected there.")
+    assert clicked.startswith(page.locator("#internals .what").inner_text() + ": Choice ") and clicked.endswith("nats.")
+    assert page.locator("#internals [role=status]").count() == 0, "nothing is said twice"
+
+
+def test_an_empty_conversation_of_internals_offers_an_example(visit: Visit) -> None:
+    page = tab(visit, "Internals")
+    page.get_by_label("A conversation").check()
+    button = page.get_by_role("button", name="Try an example").locator("visible=true")
+    assert button.count() == 1
+    button.click()
+    browsers.expect(page.locator("#internals-conversation textarea").last).to_be_focused()
+    page.wait_for_selector("#internals[data-state=settled] .box[data-template]", timeout=PATIENCE)
+    browsers.expect(button).to_have_count(0)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

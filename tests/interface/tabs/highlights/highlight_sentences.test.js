@@ -115,3 +115,17 @@ test('the figure of a highlighted word is the chance of its most surprising part
   assert.equal(said(sentences.chanceFigure(marked(1, 2, Math.log(50)))), '2 %');
   assert.equal(sentences.chanceFigure(marked(Infinity, 1)), '');
 });
+
+test('what is announced says how many words are marked, of how many, and by which threshold', () => {
+  const words = [marked(1, 2, Math.log(50)), marked(Infinity, 1), marked(0, Math.log(1000)), marked(2, Math.log(4))];
+  const announced = count => said(sentences.markedSentence(words, count));
+  assert.equal(announced(2), '2 words are marked of 3, the most surprising first: the model gave each at most 2 %.');
+  assert.equal(announced(1), '1 word is marked of 3, the most surprising first: the model gave each at most 0.1 %.');
+  assert.equal(announced(0), '0 words are marked of 3, the most surprising first.');
+  assert.equal(sentences.markedSentence([marked(Infinity, 1)], 0), '', 'there is nothing to mark');
+});
+
+test('a highlight is announced with its number, the whole word and what the model expected', () => {
+  const word = {text: ' keeper', entry: {...entry, alternatives: [{text: ' sea'}]}};
+  assert.equal(sentences.highlightSentence(word, 3, 10), 'Highlight 3 of 10. The model expected “sea”; your word “keeper” was its 3rd choice.');
+});

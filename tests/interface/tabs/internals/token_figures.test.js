@@ -5,7 +5,7 @@ import * as figures from '../../../../interface/tabs/internals/token_figures.js'
 import {Dice} from '../../../support/scripts/dice.js';
 import {nucleus, order, packed, randomRow} from '../../../support/scripts/rows.js';
 
-const {tokenFacts, oddsOfRest, oddsRows, processingSentence, tokenOrigin} = figures;
+const {tokenFacts, oddsOfRest, oddsRows, processingSentence, spokenSummary, tokenOrigin, tokensSentence} = figures;
 
 // Without what keeps figures on one line.
 const summary = (...facts) => figures.tokenSummary(...facts).replaceAll('\u00a0', ' ');
@@ -92,4 +92,15 @@ test('the rest is what the rows leave, a lower bound if a row has a bound', () =
   const rows = [{raw: {p: 0.5, bound: false}, processed: {p: 0.25, bound: true}}, {raw: {p: 0.125, bound: false}, processed: {p: 0, bound: false}}];
   assert.deepEqual(oddsOfRest(rows, 'raw'), {p: 0.375, atLeast: false});
   assert.deepEqual(oddsOfRest(rows, 'processed'), {p: 0.75, atLeast: true});
+});
+
+test('a summary is announced as a sentence with one full stop', () => {
+  assert.equal(spokenSummary('“␣sea”', "Choice 2 of the model's · raw 25 % · entropy 1.23 nats"), "“␣sea”: Choice 2 of the model's, raw 25 %, entropy 1.23 nats.");
+  assert.equal(spokenSummary('“a”', 'No text comes before it.'), '“a”: No text comes before it.');
+});
+
+test('the sentence above the tokens says how many there are and what to do', () => {
+  assert.equal(tokensSentence(22, 1), '22 tokens, read in 1 pass. Click a token to see what the model expected there.');
+  assert.equal(tokensSentence(1, 3), '1 token, read in 3 passes. Click a token to see what the model expected there.');
+  assert.equal(tokensSentence(1200, 0), '1,200 tokens, all of it known from before. Click a token to see what the model expected there.');
 });
