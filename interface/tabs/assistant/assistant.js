@@ -11,7 +11,7 @@ import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
 import {closestTo, onDetail} from '../../web/ui/events.js';
 import {connectSkipButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
-import {find} from '../../web/ui/elements.js';
+import {find, setText} from '../../web/ui/elements.js';
 import {offerExample} from '../../web/ui/example_button.js';
 import {isSend} from '../../web/core/shortcuts.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
@@ -42,7 +42,7 @@ class AssistantTab {
     this.sheet = sheet;
     this.branches = branches;
     this.roleName = find(sheet, '.whose');
-    this.roleVerb = find(sheet, '.does');
+    this.whichMessage = find(sheet, '.does');
     this.sendButton = find(sheet, '#send');
     this.settings = new BranchSettings(controls);
     this.bans = new BanChips(find(controls, '.never'));
@@ -138,8 +138,9 @@ class AssistantTab {
     const {messages, role} = this.earlier;
     this.messages.show(messages);
     this.sheet.dataset.role = role;
-    this.roleName.textContent = ROLE_NAMES[role];
-    this.roleVerb.textContent = messages.length ? 'the next message' : 'the first message';
+    // An equal text would be announced again.
+    setText(this.roleName, ROLE_NAMES[role]);
+    setText(this.whichMessage, messages.length ? 'the next message' : 'the first message');
     this.draft.box.placeholder = `Write as the ${role}, or click a branch.`;
     this.sendButton.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);
   }

@@ -28,17 +28,20 @@ export const horizontalPosition = (left, width, viewport) => Math.max(MARGIN, Ma
 
 /**
  * The left upper corner of the details, and the height that they may have: under the word, under the text, above the word, or
- * left or right of the text; the first of these that is in the window and covers the fewest highlights after the word. Where
- * the details fit nowhere, they stand under the word or above it, and are cut.
+ * left or right of the text; the first of these that is in the window and covers the fewest of the boxes to keep free, and
+ * then of the highlights after the word. Where the details fit nowhere, they stand under the word or above it, and are cut.
  * @param {object} boxes
  * @param {Box[]} boxes.lines the rectangles of the word
  * @param {Box} boxes.text the visible part of the text
  * @param {Box[]} boxes.after the rectangles of the highlights after the word
+ * @param {Box[]} [boxes.keep] what is to be kept free before the highlights
  * @param {{width: number, height: number}} boxes.size of the details
  * @param {{width: number, height: number}} boxes.page size of the window
  * @returns {{left: number, top: number, most: number}}
  */
-export function detailsPosition({lines, text, after, size: {width, height}, page}) {
+export function detailsPosition({lines, text, after, keep = [], size: {width, height}, page}) {
+  /** @type {(all: Box[], box: Box) => number} */
+  const covered = (all, box) => all.filter(one => meet(one, box)).length;
   const first = Math.min(...lines.map(({top}) => top)), last = Math.max(...lines.map(({bottom}) => bottom));
   const left = horizontalPosition(lines[lines.length - 1].left, width, page.width);
   const level = Math.max(MARGIN, Math.min(first, page.height - MARGIN - height));
@@ -48,9 +51,9 @@ export function detailsPosition({lines, text, after, size: {width, height}, page
   ];
   const boxes = corners.map(corner => ({...corner, right: corner.left + width, bottom: corner.top + height}));
   const possible = boxes.filter(box => isInside(box, page) && !lines.some(line => meet(line, box)))
-    .map(box => ({box, covered: after.filter(one => meet(one, box)).length}));
+    .map(box => ({box, cost: covered(after, box) + (after.length + 1) * covered(keep, box)}));
   if (!possible.length) return {left, ...verticalPosition(lines, height, page.height)};
-  const {box} = possible.reduce((best, one) => (one.covered < best.covered ? one : best));
+  const {box} = possible.reduce((best, one) => (one.cost < best.cost ? one : best));
   return {left: box.left, top: box.top, most: height};
 }
 

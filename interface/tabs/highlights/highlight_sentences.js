@@ -36,7 +36,7 @@ export function headline({ids, place, rank, token, alternatives: [expected]}, wo
 const nameOf = ({text, end}) => (end || !text?.trim() ? spokenLabel({text, end}).replace(/^(?=space|line|tab)/, 'a ') : quotedText(text));
 
 /**
- * The end of the sentence "Highlights 10 …": how many there are, and how unlikely each of the shown words was.
+ * The end of the sentence "10 words are marked …": how many could be, and how unlikely each of the shown words was.
  * @param {MarkedWord[]} words
  * @param {number} count of highlights that are shown
  */
@@ -50,7 +50,7 @@ export function thresholdSentence(words, count) {
 }
 
 /**
- * What is announced when the text is analysed, or the number of highlights changes: how many words are marked, and which.
+ * How many words are marked, and which: shown above the text, and announced when it is analysed.
  * @param {MarkedWord[]} words
  * @param {number} count of highlights that are shown
  */

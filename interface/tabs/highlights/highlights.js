@@ -16,7 +16,7 @@ import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
-import {chanceFigure, highlightSentence, markedSentence, thresholdSentence} from './highlight_sentences.js';
+import {chanceFigure, highlightSentence, markedSentence} from './highlight_sentences.js';
 import {tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
@@ -24,8 +24,8 @@ const POINTING_TIME = 150;    // milliseconds on a word before its alternatives 
 const SHOWN_AT_FIRST = 10;    // highlights: more than a reader takes in are no help
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
-const EXAMPLE = 'Every morning the old keeper climbed the stairs of the lighthouse and lit the lamp with a borrowed spoon. The ships were '
-  + 'grateful, because the sea was made of soup, and on Thursdays it always went out to lunch.';
+const EXAMPLE = 'I was born in a lighthouse by the sea. Every evening my father climbed the stairs and lit the lamp with a borrowed spoon. The ships '
+  + 'were grateful, because the sea was made of soup, and on Thursdays it always went out to lunch.';
 const EMPTY = 'Write or paste a text: the words are highlighted here where the model would have gone elsewhere.';
 const LOADING = 'Your text is read when the model is ready.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
@@ -234,7 +234,7 @@ class HighlightsTab {
     this.output.value = String(most ? count : 0);
     this.count.ariaValueText = `${count} of ${formatCount(most, 'word')}`;
     this.next.disabled = !most || !count;
-    this.countCaption.textContent = thresholdSentence(this.found?.words ?? [], count);
+    this.countCaption.textContent = markedSentence(this.found?.words ?? [], count);
     for (const word of findAll(this.shown, '.word')) {
       const {rank, text} = this.#wordOf(word), marked = rank < count;
       word.toggleAttribute('data-marked', marked);
@@ -302,7 +302,7 @@ class HighlightsTab {
     const word = this.#pointed;
     if (!word) return;
     const after = findAll(this.shown, '[data-marked]').filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-    placeBesideWord(this.details, word, {text: this.shown, after: word.dataset.shown === undefined ? after : [...after, this.next]});
+    placeBesideWord(this.details, word, {text: this.shown, after, keep: word.dataset.shown === undefined ? [] : [this.next]});
   }
 
   /**

@@ -45,14 +45,15 @@ function alternativeRow(one, fit, written) {
  * room elsewhere.
  * @param {HTMLElement} element
  * @param {HTMLElement} word
- * @param {{text: HTMLElement, after: HTMLElement[]}} around the text, and the highlights after the word
+ * @param {{text: HTMLElement, after: HTMLElement[], keep: HTMLElement[]}} around the text, the highlights after the word, and
+ *   what is kept free before these
  */
-export function placeBesideWord(element, word, {text, after}) {
+export function placeBesideWord(element, word, {text, after, keep}) {
   const lines = [...word.getClientRects()];
   if (!lines.length) return;
   element.style.maxHeight = '';
   const {left, top, most} = detailsPosition({
-    lines, text: text.getBoundingClientRect(), after: after.flatMap(one => [...one.getClientRects()]),
+    lines, text: text.getBoundingClientRect(), after: after.flatMap(one => [...one.getClientRects()]), keep: keep.map(one => one.getBoundingClientRect()),
     size: element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
   });
   Object.assign(element.style, {left: `${left}px`, top: `${top}px`, maxHeight: `${most}px`});

@@ -136,6 +136,6 @@ export class TextMirror {
     const {text, spans} = this.draft, {words, chosen} = countWords(text, spans);
     this.count.textContent = `${words} ${words === 1 ? 'word' : 'words'} · ${chosen} chosen`;
     this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripElement));
-    this.strip.setAttribute('aria-label', `${chosen} of ${words} words were chosen, the others typed.`);
+    this.strip.setAttribute('aria-label', words ? `${chosen} of ${words} words were chosen, the others typed.` : 'Nothing is written yet.');
   }
 }

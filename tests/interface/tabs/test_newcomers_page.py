@@ -119,6 +119,27 @@ def test_a_token_of_internals_is_announced_once_where_it_is_clicked(visit: Visit
     assert page.locator("#internals [role=status]").count() == 0, "nothing is said twice"
 
 
+def test_whose_message_is_written_is_announced_as_one_sentence_and_only_when_it_changes(visit: Visit) -> None:
+    page = tab(visit, "Type assistant")
+    label = page.locator("label[for=chat-text]")
+    browsers.expect(label).to_have_text("You write the first message as User")
+    assert label.get_attribute("aria-atomic") == "true"
+    label.evaluate(HEAR)
+    page.locator("#chat-text").press_sequentially("Hello.")
+    assert page.evaluate("heard") == [], "it is the same message"
+    page.locator("#send").click()
+    browsers.expect(label).to_have_text("You write the next message as Assistant")
+    assert set(page.evaluate("heard")) == {"You write the next message as Assistant"}
+
+
+def test_a_slider_is_announced_by_itself_alone(visit: Visit) -> None:
+    for name in ("Rewrite", "Highlights", "Type assistant", "Internals"):
+        tab(visit, name)
+    outputs = visit.page.locator(":is(.rewriting, .highlighting, .assisting, .looking-inside) output")
+    assert outputs.count() == 7
+    assert outputs.evaluate_all("all => all.every(one => one.ariaLive === 'off')")
+
+
 def test_an_empty_conversation_of_internals_offers_an_example(visit: Visit) -> None:
     page = tab(visit, "Internals")
     page.get_by_label("A conversation").check()

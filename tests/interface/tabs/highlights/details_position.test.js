@@ -69,3 +69,10 @@ test('details stay in the window and off their word, and cover a following highl
     if (covered && below.bottom <= 712) assert.fail('there was room under the text');
   }
 });
+
+test('what is to be kept free is free, even where highlights are covered then', () => {
+  const long = box(600, 230, 1250, 650), word = box(700, 420, 760, 440), button = box(900, 200, 1000, 230);
+  const after = [box(650, 460, 720, 480), box(650, 500, 720, 520)], wide = {text: long, size: {width: 620, height: 200}};
+  assert.equal(at([word], after, wide).top, 212, 'above the word, where it covers the button');
+  assert.equal(at([word], after, {...wide, keep: [button]}).top, 448, 'under the word');
+});
