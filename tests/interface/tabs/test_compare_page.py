@@ -259,6 +259,7 @@ def test_an_instruction_can_begin_a_text(compare: Compare) -> None:
 def test_nothing_of_the_columns_is_wider_than_the_window(compare: Compare, width: int) -> None:
     compare.page.set_viewport_size({"width": width, "height": 844})
     compare.visit.type(PROMPT)
+    compare.visit.wait_until_settled()  # on phones the controls are below the rows, and move as these appear
     compare.choose("compare")
     compare.page.get_by_role("button", name="Add a column").click()
     compare.settle()

@@ -250,21 +250,31 @@ def test_arrow_keys_move_between_the_tabs_and_no_hidden_copy_of_them_takes_the_f
     expect(page.locator("#document textarea")).to_be_visible()
 
 
+HEAR = """() => {
+  const [said, words] = ['.announcement', '.note .words'].map(one => document.querySelector(`#branches ${one}`));
+  window.heard = [];
+  new MutationObserver(() => window.heard.push([said.textContent, words.checkVisibility() ? words.textContent : '']))
+    .observe(said, {childList: true, characterData: true, subtree: true});
+}"""
+
+
 def test_alt_and_down_say_why_they_lead_nowhere(visit: Visit) -> None:
-    page, announced = visit.page, visit.page.locator("#branches .announcement")
+    page = visit.page
+    page.evaluate(HEAR)
     visit.type("The old keeper")
     visit.wait_until_settled()
     page.locator("#documents").click()
     page.locator("#new-document").click()
     expect(page.locator("#branches[data-state=empty]")).to_be_attached()
     page.locator("#document textarea").press("Alt+ArrowDown")
-    expect(announced).to_have_text("There are no rows yet: write something first.")
-    expect(page.locator("#branches .note .words")).to_be_visible()
+    empty = "There are no rows yet: write something first."
+    page.wait_for_function("why => heard.some(([said, seen]) => said === why && seen === why)", arg=empty)
     page.keyboard.press("Alt+p")
     visit.type("The")
     expect(page.locator("#branches[data-state=paused]")).to_be_attached()
     page.locator("#document textarea").press("Alt+ArrowDown")
-    expect(announced).to_have_text("There are no rows: branching is paused. Alt+P continues it.")
+    paused = "There are no rows: branching is paused. Alt+P continues it."
+    page.wait_for_function("why => heard.some(([said, seen]) => said === why && seen === why)", arg=paused)
     page.keyboard.press("Alt+p")
 
 
