@@ -19,6 +19,7 @@ from lookahead_core.errors import LookaheadError
 if TYPE_CHECKING:
     from lookahead_core import Document, Lookahead, Model
     from lookahead_core.document.results import LookaheadStep
+    from lookahead_core.serving.packed_predictions import PredictionPacker
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
     from lookahead_core.text.chat import Conversation
 
@@ -135,11 +136,13 @@ class PageSession:
 
         The last result is kept for `ahead_steps`.
         """
-        text = "" if self.document is None else self.document.text
+        from lookahead_core.serving.packed_predictions import PredictionPacker
+
+        text, packer = "" if self.document is None else self.document.text, PredictionPacker()
 
         def view(step: LookaheadStep) -> View:
             self._shown = self.closed(step.result, text)
-            return self._view(self._shown, request)
+            return self._view(self._shown, request, packer)
 
         for answer in paint_steps(steps, view):
             settled = answer.get("state") == "settled" and self._shown is not None
@@ -271,14 +274,14 @@ class PageSession:
 
         return closed(result, self._conversation, text)
 
-    def _view(self, result: Lookahead, request: BranchRequest) -> View:
+    def _view(self, result: Lookahead, request: BranchRequest, packer: PredictionPacker | None = None) -> View:
         """Return the JSON of `lookahead_as_json`, with the request's depth in the fields `asked` and `word`.
 
         The result's own depth is one more if a token was re-opened.
         """
         from lookahead_core.serving.json_view import lookahead_as_json
 
-        view = lookahead_as_json(result)
+        view = lookahead_as_json(result, packer=packer)
         view["asked"]["depth"] = request.options["depth"]
         if "word" in view:
             view["word"]["within"] = request.options["depth"]

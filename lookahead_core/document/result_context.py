@@ -42,6 +42,10 @@ class ResultContext:
     """The last typed token, if branches replace it."""
     seen_from: int = 0
     """The character from which on the model reads."""
+    first_tokens: dict[int, tuple[BranchStart, tuple[Other, ...]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """What `_first_tokens` yields for each start, by its id(): all steps of a lookahead have the same one."""
 
     @property
     def before(self) -> str:
@@ -197,7 +201,9 @@ def _rest(paths: Sequence[tuple[int, ...]], context: ResultContext, start: Branc
     if context.options.odds == "words":
         return tuple(_other_word(word, context, start) for word in start.other_words if word.share > 0)
     begun = {path[:length] for path in paths for length in (1, 2)}
-    found = [other for other in _first_tokens(context, start) if other.token_ids not in begun]
+    if id(start) not in context.first_tokens:
+        context.first_tokens[id(start)] = start, tuple(_first_tokens(context, start))
+    found = [other for other in context.first_tokens[id(start)][1] if other.token_ids not in begun]
     return tuple(sorted(found, key=lambda other: -math.fsum(other.logprobs))[:TOP_TOKENS])
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from lookahead_core.serving.packed_predictions import pack
+from lookahead_core.serving.packed_predictions import KEPT, PredictionPacker
 from lookahead_core.text.codec import split_bytes
 
 if TYPE_CHECKING:
@@ -22,12 +22,15 @@ REPORTED_OPTIONS = ("k", "depth", "mode", "until", "temperature", "top_p", "seed
 """Options of a lookahead that a page compares with its controls."""
 
 
-def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> dict[str, Any]:
+def lookahead_as_json(
+    result: Lookahead, *, kept: int = KEPT, rest: int = 64, packer: PredictionPacker | None = None
+) -> dict[str, Any]:
     """Return a lookahead result as JSON, with packed predictions from which a page applies temperatures itself.
 
     `nodes` lists the predictions, that of the first token first, each with the `kept` likeliest tokens in the format of
-    `packed_predictions.pack`. A branch has `ids`, `logprobs`, `pieces`, `ended`, `healed`, `repeats`, and in `at` for
-    each token the index of its prediction in this list. The field `rest` has at most `rest` other first tokens, with
+    `packed_predictions.pack`; successive views may share a `packer`, which then decides how many. A branch has `ids`,
+    `logprobs`, `pieces`, `ended`, `healed`, `repeats`, and in `at` for each token the index of its prediction in this
+    list. The field `rest` has at most `rest` other first tokens, with
     `ids`, `logprobs`, `at`, `text` and `end` (whether it is an end token). `without` has at most `MAX_BANNED_SHOWN` of
     `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `compared_by`, `cost` and `alone` are
     those of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, the number of banned tokens, and `towards` or `avoid` if
@@ -41,7 +44,7 @@ def lookahead_as_json(result: Lookahead, *, kept: int = 64, rest: int = 64) -> d
     options, cost = result.options, result.cost
     return {
         "branches": [_branch_as_json(branch, indexes) for branch in result.branches],
-        "nodes": pack(predictions, kept),
+        "nodes": (packer or PredictionPacker(kept)).pack(predictions),
         "rest": [
             {**_tokens_as_json(other, indexes), "text": other.text, "end": other.ended, **_other_word(other)}
             for other in result.rest[:rest]

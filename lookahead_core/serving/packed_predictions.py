@@ -22,6 +22,8 @@ LOG_TOTAL_STEPS = 5000
 LOGPROB_STEPS = 2000
 """Steps per nat of a packed log-probability difference."""
 MAX_PACKED = 2**16 - 1
+KEPT = 64
+"""Tokens that a packed prediction keeps, unless another number is asked for."""
 
 
 def pack(predictions: Sequence[Prediction], kept: int) -> list[str]:
@@ -39,6 +41,23 @@ def pack(predictions: Sequence[Prediction], kept: int) -> list[str]:
         base64.b64encode(_bytes([*row, *_differences(prediction, kept)])).decode()
         for prediction, row in zip(predictions, totals, strict=True)
     ]
+
+
+class PredictionPacker:
+    """Packs predictions as `pack` does, each one only once: the views of a growing lookahead share most of them."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        """`kept` is that of `pack`."""
+        self.kept = kept
+        self._packed: dict[int, tuple[Prediction, str]] = {}
+        """By id(): the prediction, so that its id stays its own, and its string."""
+
+    def pack(self, predictions: Sequence[Prediction]) -> list[str]:
+        """Return the strings of these predictions."""
+        fresh = [prediction for prediction in predictions if id(prediction) not in self._packed]
+        for prediction, packed in zip(fresh, pack(fresh, self.kept), strict=True):
+            self._packed[id(prediction)] = prediction, packed
+        return [self._packed[id(prediction)][1] for prediction in predictions]
 
 
 def _bytes(values: list[int]) -> bytes:

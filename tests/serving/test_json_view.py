@@ -14,7 +14,7 @@ from lookahead_core import Cost, Document, Model, load_model
 from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.serving.json_view import document_as_json, lookahead_as_json
-from lookahead_core.serving.packed_predictions import pack
+from lookahead_core.serving.packed_predictions import PredictionPacker, pack
 from lookahead_core.serving.tree_export import tree_as_json
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import tiny_llama
@@ -120,6 +120,20 @@ def test_a_view_is_json_and_says_what_its_result_says(tiny_model: Model, mode: s
     assert len(Node(lookahead_as_json(result, kept=5)["nodes"][0]).below) == min(5, len(result.said.logprobs))
     length = len(document.token_ids)
     assert view["alone"] == sum(length - shown["healed"] + len(shown["ids"]) - 1 for shown in view["branches"])
+
+
+@pytest.mark.parametrize("text", ["The sea and ", "The old keep"], ids=["whole", "healed"])
+def test_the_views_of_all_steps_are_those_that_are_made_alone(tiny_model: Model, text: str) -> None:
+    packer, options = PredictionPacker(), {"k": 4, "depth": 5, "heal": True}
+    steps = list(Document(tiny_model, text).lookahead_steps(**options))
+    together = [lookahead_as_json(step.result, packer=packer) for step in steps]
+    assert len({len(view["nodes"]) for view in together}) > 3
+    for step, view in zip(steps, together, strict=True):
+        for fields in (view, alone := lookahead_as_json(step.result)):
+            fields.pop("cost"), fields.pop("alone")
+        assert view == alone and view["rest"]
+    fresh = lookahead_as_json(Document(tiny_model, text).lookahead(**options))
+    assert fresh["rest"] == together[-1]["rest"] and fresh["nodes"] == together[-1]["nodes"]
 
 
 def test_each_node_is_sent_once(tiny_model: Model) -> None:
