@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,9 @@ QUEUE_JOIN = f"{GRADIO}/queue/join"
 MCP = f"{GRADIO}/mcp"
 CALL_ROUTES = (API, *FUNCTION_ROUTES, QUEUE_JOIN, MCP)
 """Routes by which programs make calls."""
+OWN_ROUTES = (API, PAGE_ROUTES[0], "/health", "/metrics")
+"""Routes whose errors are errors of this server, not of Gradio."""
+UNFIT = "The request does not have the form that this address takes: see the examples at /api."
 MOST_BYTES = {API: 1_000_000, "": 10_000_000}
 """The largest body of a request in bytes, by the prefix of its path; the first match counts."""
 MOST_DISCARDED = 64_000_000
@@ -47,9 +51,10 @@ class RequestGate:
     """ASGI middleware: reads the whole body of an HTTP request, checks it, and only then calls the app.
 
     A body that is too large (413) or stops coming (408), a request that `_check` refuses (its error's status), and one
-    too many of a person (429), get an error response with a sentence instead. The app is called when it is the
-    request's turn among those of its person and address; see `CallerLimits.enter`. If the client disconnects before the
-    body ends, nothing is called and nothing sent. Connections other than HTTP go to the app unchecked.
+    too many of a person (429), get an error response with a sentence instead; so does a request at which Gradio fails
+    (400). The app is called when it is the request's turn among those of its person and address; see
+    `CallerLimits.enter`. If the client disconnects before the body ends, nothing is called and nothing sent.
+    Connections other than HTTP go to the app unchecked.
     """
 
     def __init__(self, app: ASGIApp, limits: CallerLimits | None = None) -> None:
@@ -81,9 +86,16 @@ class RequestGate:
             await self.app(scope, _again(body, receive), send)
             return
         leave = await self._limits.enter(caller)
+        response = _Response(send, leave)
         try:
             LEAVE.set(leave)
-            await self.app(scope, _again(body, receive), _leaving(send, leave))
+            await self.app(scope, _again(body, receive), response.send)
+        except Exception as error:
+            if response.begun or path.startswith(OWN_ROUTES):
+                raise
+            # Gradio's routes check little: arguments of another name, or a file's name that is too long, are errors.
+            logging.getLogger(__name__).warning("Gradio could not handle a request (%s).", type(error).__name__)
+            await refusal(Refused(400, UNFIT))(scope, receive, send)
         finally:
             leave()
 
@@ -140,14 +152,18 @@ async def _next(receive: Receive) -> Message:
     return {"body": b"", "more_body": False} | dict(message)
 
 
-def _leaving(send: Send, leave: Callable[[], None]) -> Send:
-    """Return an ASGI `send` that calls `leave` once the response begins."""
+class _Response:
+    """Passes the messages of a response on, and knows whether it has begun; then `leave` is called."""
 
-    async def sending(message: Message) -> None:
-        leave()
-        await send(message)
+    def __init__(self, send: Send, leave: Callable[[], None]) -> None:
+        self.begun = False
+        self._send, self._leave = send, leave
 
-    return sending
+    async def send(self, message: Message) -> None:
+        """The ASGI `send` for the app."""
+        self.begun = True
+        self._leave()
+        await self._send(message)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
@@ -167,8 +183,11 @@ def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> s
 
     PAGE_ROUTES are closed to other sites' pages (ForeignOrigin). For a component's server function, at QUEUE_JOIN and
     below FUNCTION_ROUTES, the body must be a JSON object that calls an existing function (Refused). All other requests
-    pass. `path` is that of `route_of`; `blocks` is the Gradio page, None for a path outside of Gradio's routes.
+    pass, unless the path has control characters (Refused). `path` is that of `route_of`; `blocks` is the Gradio page,
+    None for a path outside of Gradio's routes.
     """
+    if not path.isprintable():
+        raise Refused(400, "The address has control characters, which are not allowed.")
     if path in PAGE_ROUTES:
         require_own_page(headers)
     if blocks is None:

@@ -302,8 +302,10 @@ def _check_tokens(call: str, arguments: Mapping[str, Any], most: int) -> None:
         return
     known = parameters_of(call)
     values = {name: parameter.default for name, parameter in known.items()} | dict(arguments)
-    k, depth = (next(values[name] for name in names if values.get(name) is not None) for names in TOKEN_COUNTS[call])
-    if k * depth > most:
+    k, depth = (
+        next((values[name] for name in names if values[name] is not None), None) for names in TOKEN_COUNTS[call]
+    )
+    if k is not None and depth is not None and k * depth > most:
         raise ValueError(f"{k} branches of {depth} tokens are asked for, and at most {most} tokens are allowed.")
 
 

@@ -313,6 +313,20 @@ def test_a_body_message_without_more_body_is_the_last_one() -> None:
     assert bodies == [CALL]
 
 
+def test_gradios_own_errors_and_odd_addresses_get_a_sentence_and_no_traceback(
+    address: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for method, path, body in (
+        ("POST", "/gradio_api/call/v2/lookahead", {"text": "a", "nothing": 1}),
+        ("GET", "/static/" + "x" * 500, None),
+        ("GET", "/gradio_api/heartbeat/a%00b", None),
+        ("GET", "/static/%0d%0aSet-Cookie:%20a=b", None),
+    ):
+        status, found = http_request(address, method, path, body)
+        assert status in (400, 404) and found["detail"], path
+    assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
+
+
 def test_routes_are_recognised_behind_a_proxys_prefix() -> None:
     for path, root, route in (
         ("/api/lookahead", "", "/api/lookahead"),

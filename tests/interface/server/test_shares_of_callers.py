@@ -19,6 +19,7 @@ from interface.tabs.highlights import text_analysis
 from interface.tabs.highlights.text_analysis import HighlightsService
 from lookahead_core import Model, Settings
 from lookahead_core.document import prefetch
+from lookahead_core.errors import LookaheadError
 from tests.interface.http.test_endpoints import around
 from tests.support.requests_to_pages import PAGE, all_news, ask
 
@@ -161,6 +162,8 @@ def test_the_number_of_branches_times_their_length_is_limited(
     with pytest.raises(ValueError, match="at most 20 tokens are allowed"):
         asyncio.run(runner.answer(name, given))
     assert asyncio.run(runner.answer("lookahead", {"text": "a", "k": 4, "depth": 5}))["branches"]
+    with pytest.raises((ValueError, LookaheadError)):  # a count that is no number is refused where it is used
+        asyncio.run(runner.answer("continue_messages", {"messages": [], "n_future_tokens": None}))
 
 
 def test_limits_of_tokens_and_of_model_time_hold_for_pages(tiny_model: Model) -> None:
