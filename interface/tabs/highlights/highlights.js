@@ -13,6 +13,7 @@ import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, make} from '../../web/ui/elements.js';
 import {formatCount, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
+import {meet} from '../../web/core/tip_position.js';
 import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
@@ -322,6 +323,7 @@ class HighlightsTab {
     if (word !== this.#pointed) return;
     this.#paintDetails(word);
     this.#followWord();
+    this.#uncoverNext();
   }
 
   /**
@@ -377,7 +379,16 @@ class HighlightsTab {
     this.#point(null);
     next.dataset.shown = '';
     this.#point(next);
+    this.#uncoverNext();
     this.line.announce(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length));
+  }
+
+  /** Where the details of a word cover the button that shows the next one, scroll the page so that there is room below the word. */
+  #uncoverNext() {
+    const shown = this.#pointed?.dataset.shown !== undefined;
+    if (!shown || !meet(this.details.getBoundingClientRect(), this.next.getBoundingClientRect())) return;
+    this.next.scrollIntoView({block: 'start'});
+    this.#followWord();
   }
 
   /**
