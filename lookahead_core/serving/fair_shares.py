@@ -8,9 +8,9 @@ from lookahead_core.serving.job import Job
 
 MEMORY = 10.0
 """Seconds of all jobs' time after which half of what a payer has used is forgotten."""
-MOST_CREDIT = 0.25
-"""Seconds that late jobs may have at once, however long they have waited for them."""
-LATE_JOBS = 8
+LEAST_CREDIT, MOST_CREDIT = 0.15, 0.3
+"""Seconds that other jobs have used before late ones run; and what they may have at once, however long they waited."""
+LATE_JOBS = 3
 """Late jobs that may run in one round: together they have about one pass."""
 MOST_PAYERS = 10_000
 """Payers that are remembered."""
@@ -40,10 +40,15 @@ class FairShares:
             self._credit = 0.0
             return list(jobs)
         chosen: set[Job] = set()
-        if self._credit > 0:
+        if self._credit > LEAST_CREDIT:
             in_order = sorted(self._late, key=lambda job: ([self.used(payer) for payer in job.payers], job.number))
             chosen = set(in_order[:LATE_JOBS])
         return [job for job in jobs if job not in self._late or job in chosen]
+
+    def go_before(self, later: Sequence[Job], jobs: Sequence[Job]) -> bool:
+        """Whether one of the jobs in `later` makes some of `jobs` late, and is not late itself."""
+        late = self._late_ones([*jobs, *later])
+        return not late.isdisjoint(jobs) and not late.issuperset(later) and self._late.isdisjoint(jobs)
 
     def charge(self, job: Job) -> None:
         """Count what a job has used since it was last charged, for its payers."""

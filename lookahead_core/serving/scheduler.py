@@ -328,13 +328,22 @@ class Scheduler:
         queue, jobs = found
         if queue is self._requests:
             jobs = self._shares.in_turn(jobs)
+        newest = next(self._numbers)
         for job in jobs:
             if queue is self._prefetches and self._requests:
                 break
+            if self._is_overtaken(newest, jobs):
+                return True
             if not job.waits and not job.dropped:
                 self._run(queue, job)
-        self._make_passes(jobs)
+        self._make_passes(jobs, newest)
         return True
+
+    def _is_overtaken(self, newest: int, jobs: Sequence[Job]) -> bool:
+        """Whether a request with a number above `newest` waits that goes before some of these jobs."""
+        with self._change:
+            later = [job for job in self._requests.values() if job.number > newest]
+        return bool(later) and self._shares.go_before(later, jobs)
 
     def _run(self, queue: dict[Hashable, Job], job: Job) -> None:
         """Run a job until it needs a pass or has ended a step, and put it at the end of its queue, or end it.
@@ -357,9 +366,9 @@ class Scheduler:
         if ended and current:
             job.end(error)
 
-    def _make_passes(self, jobs: Sequence[Job]) -> None:
+    def _make_passes(self, jobs: Sequence[Job], newest: int) -> None:
         """Make the passes for which these jobs are suspended; for other requests, and while there is a request for
-        prefetches, only free ones.
+        prefetches, only free ones. A request with a number above `newest` may end this early, see `_is_overtaken`.
         """
         in_turn = set(jobs)
         with self._change:
@@ -368,7 +377,8 @@ class Scheduler:
             prefetches = [job for job in self._prefetches.values() if job.waits]
             if self._requests and not requests:
                 return
-        make_passes(self.engine, requests, [*(job for job in waiting if job not in in_turn), *prefetches])
+        others = [*(job for job in waiting if job not in in_turn), *prefetches]
+        make_passes(self.engine, requests, others, lambda: self._is_overtaken(newest, jobs))
         for job in waiting:
             self._shares.charge(job)
 

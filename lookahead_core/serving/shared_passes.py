@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -24,12 +24,17 @@ FREE = 1.02
 """A pass takes up nodes of prefetches if its estimated cost is at most this times the cost without them."""
 
 
-def make_passes(engine: Engine, requests: Sequence[Job], prefetches: Sequence[Job]) -> None:
+def make_passes(
+    engine: Engine,
+    requests: Sequence[Job],
+    prefetches: Sequence[Job],
+    is_overtaken: Callable[[], bool] = lambda: False,
+) -> None:
     """Make the passes for which these jobs are suspended: all passes for scores of requests, and a part of one text.
 
     That is a chunk of READ_CHUNK tokens if others need scores. Prefetches wait if there are requests, except those that
     a pass takes up at no cost, see FREE; if there are none, one pass is made for them. Jobs that are dropped meanwhile
-    are left out.
+    are left out. After each pass `is_overtaken` is called; if it returns True, no further one is made.
     """
     waiting = requests or prefetches
     reading = [job for job in waiting if reads(engine, job.pending)]
@@ -41,6 +46,8 @@ def make_passes(engine: Engine, requests: Sequence[Job], prefetches: Sequence[Jo
     for group in groups:
         if jobs := [job for job in group if not job.dropped]:
             make_pass(engine, jobs)
+            if is_overtaken():
+                return
     if reading:
         reader = min(reading, key=lambda job: (job.pass_seconds // READ_TURN, job.number))
         if groups and not reader.dropped:

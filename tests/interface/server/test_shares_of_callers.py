@@ -130,7 +130,7 @@ def test_when_all_sessions_are_busy_the_caller_with_most_of_them_makes_room(tiny
 
         full, again, *news = asyncio.run(run())
     assert (full["state"], again["state"]) == ("full", "full"), "each address has half of the sessions"
-    assert [one["state"] for one in news[-2:]] == ["thinking"] * 2
+    assert all(one["state"] in ("thinking", "settled") for one in news[-2:])
 
 
 def test_an_address_with_many_pages_ends_its_own_idle_sessions_first(tiny_model: Model) -> None:
