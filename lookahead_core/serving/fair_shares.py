@@ -35,9 +35,10 @@ class FairShares:
 
     def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
         """Return those of the waiting jobs that are to run in the next round, in the same order."""
-        self._late = self._late_ones(jobs)
+        had_late, self._late = bool(self._late), self._late_ones(jobs)
+        if not (had_late and self._late):
+            self._credit = 0.0  # it is what others have used since somebody is late
         if not self._late:
-            self._credit = 0.0
             return list(jobs)
         chosen: set[Job] = set()
         if self._credit > LEAST_CREDIT:

@@ -150,3 +150,25 @@ def test_what_was_used_is_forgotten_by_halves() -> None:
     assert (shares.used("a"), shares.used("b"), shares.used("c")) == (2.0, 10.0, 0.0)
     charge("b", 20.0)
     assert (shares.used("a"), shares.used("b")) == (0.5, 22.5)
+
+
+def test_who_asks_in_the_middle_of_a_round_does_not_wait_for_its_end(tiny_model: Model, clock: Clock) -> None:
+    crowd = Crowd(tiny_model, clock)
+    over: list[threading.Event] = []
+
+    def last() -> Iterator[None]:
+        yield  # one round, in which all others use a second each
+        crowd.order.append(("asks", 0.0))
+        over.append(crowd.add("quiet", 5, 0.01, ("near", ("near", 1))))
+        yield
+
+    def begin() -> list[threading.Event]:
+        payers, nothing = ("far", ("far", 1)), {"on_step": lambda step: None, "on_end": lambda error: None}
+        crowd.add("flood 0", 4, 1.0, payers, kind="flood")
+        crowd.scheduler.submit(last(), "last", **nothing, payers=payers)
+        return [crowd.add(f"flood {number}", 4, 1.0, payers, kind="flood") for number in range(1, 20)]
+
+    order = [who for who, _ in crowd.run(begin)]
+    asked = order.index("asks")
+    assert order[asked + 1 : asked + 6] == ["quiet"] * 5
+    assert order[asked:].count("flood") > 20
