@@ -36,6 +36,7 @@ export function mount({element, props, watch}) {
   onDetail(root, 'state', ({state, note}) => view.update({type: 'status', state, note}));
   onDetail(root, 'ahead', ({ready, keys, tokens}) => view.update({type: 'ahead', ready, keys, tokens}));
   onDetail(root, 'announceTab', ({text}) => view.update({type: 'announceTab', text}));
+  onDetail(root, 'confirm', ({kind, text}) => view.update({type: 'confirm', kind, text}));
   onDetail(root, 'refuse', ({because}) => view.refuse(because));
   onDetail(root, 'veil', ({veiled}) => view.update({type: 'veil', veiled}));
   const showValue = () => { if (props.value) view.update({type: 'show', detail: props.value}); };

@@ -70,6 +70,7 @@ class AssistantTab {
     const {draft, branches} = this;
     for (const part of [this.bans, this.settings]) part.addEventListener('change', () => this.controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => this.bans.add(id, text));
+    this.bans.undoWith(this.draft);
     branches.addEventListener('click', event => { if (closestTo(event, '.end')) this.notice.show(ENDING); });
     draft.addEventListener('change', () => this.#paint());
     draft.box.addEventListener('keydown', event => { if (isSend(event)) this.#send(event); });

@@ -56,6 +56,7 @@ class RewriteTab {
     for (const part of [prompt, this.bans, this.settings]) part.addEventListener('change', () => controller.settingsChanged());
     prompt.addEventListener('changing', () => controller.promptChanging());
     onDetail(controller.branches, 'ban', ({id, text}) => this.bans.add(id, text));
+    this.bans.undoWith(controller.draft);
     // The stored fields keep their names: browsers hold content of earlier versions.
     keepAcrossReloads('rewrite', {
       holds: () => draft.text || prompt.holds,

@@ -114,6 +114,7 @@ class WriterTab {
     draft.addEventListener('instructing', () => controller.promptChanging());
     draft.addEventListener('instruction', () => controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));
+    options.bans.undoWith(draft);
   }
 
   get #prompt() {

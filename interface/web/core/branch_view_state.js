@@ -3,6 +3,7 @@
  * @import {BranchRemainder, Choice, DrawnOther, DrawnRow, DrawnView, RowPiece, RowSettings, ShowDetail, View} from './types.d.ts'
  */
 /** @import {AwaitedRow} from './awaited_row.js' */
+/** @import {Confirmation} from './confirmations.js' */
 import {
   GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
   summarySentence, tabSentence,
@@ -11,6 +12,7 @@ import {endsWait, rowToAwait} from './awaited_row.js';
 import {continuedLetters} from './figures_and_labels.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
+import {withConfirmation, withSentence} from './confirmations.js';
 
 /**
  * @typedef {{view: View, before: string, pinned: BranchRemainder | null, revision: number, stored: boolean, growing: boolean}} ShownView
@@ -36,6 +38,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
+ * @property {Confirmation[]} confirmed what a person has done and no announcement has said yet
  * @property {string} tabAnnouncement what it says of the Tab key
  * @property {string | null} tabText the text that it said so of last; empty where Tab inserts nothing, null before the first
  * @property {boolean} readOnly whether the branches are only to be read
@@ -47,7 +50,7 @@ import {shapePinnedRow, shapeRows} from './branch_rows.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. Alt+P continues it.';
@@ -60,7 +63,7 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
-  refusal: null, refusals: 0, announcement: '', tabAnnouncement: '', tabText: null,
+  refusal: null, refusals: 0, announcement: '', confirmed: [], tabAnnouncement: '', tabText: null,
   readOnly: false, veiled: false, drawn: NOTHING,
 };
 
@@ -88,6 +91,7 @@ function change(state, event) {
     case 'announceTab': return announceTab(state, event.text);
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;
+    case 'confirm': return confirm(state, event);
     case 'point': return {...state, pointed: event.target};
     case 'refuse': {
       const refusal = event.because ?? REFUSAL;
@@ -118,7 +122,37 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
   }
   if (revision > state.rowsRevision && (view || pinned)) next = {...withoutAhead(next), rowsRevision: revision};
   next = redraw(next);
-  return status === 'settled' && view && !next.veiled ? {...next, announcement: announcementSentence(next.drawn)} : next;
+  if (status === 'thinking') return next;
+  return status === 'settled' && view && !next.veiled ? announceRows(next) : announceConfirmed(next);
+}
+
+/**
+ * Announce the rows, and before them what was not announced yet. The same rows are not announced again with nothing before
+ * them: a view of them may come twice.
+ * @type {(state: BranchViewState) => BranchViewState}
+ */
+function announceRows(state) {
+  const {confirmed} = state, sentence = announcementSentence(state.drawn);
+  if (!confirmed.length && state.announcement.endsWith(sentence)) return state;
+  return {...state, announcement: withSentence(confirmed, sentence), confirmed: []};
+}
+
+/**
+ * Announce what was not announced yet, where no rows follow.
+ * @type {(state: BranchViewState) => BranchViewState}
+ */
+const announceConfirmed = state =>
+  (state.confirmed.length ? {...state, announcement: withSentence(state.confirmed), confirmed: []} : state);
+
+/**
+ * What a person has done is announced with the rows that follow it. Grey text that is hidden has no rows of its own, and after
+ * a pause nothing may still say that there is one.
+ * @type {(state: BranchViewState, added: Confirmation) => BranchViewState}
+ */
+function confirm(state, {kind, text}) {
+  const next = {...state, confirmed: withConfirmation(state.confirmed, {kind, text})};
+  if (kind === 'hidden') return announceConfirmed(next);
+  return kind === 'resumed' ? {...next, announcement: ''} : next;
 }
 
 /**
@@ -129,7 +163,7 @@ function veil(state, veiled) {
   if (veiled === state.veiled) return state;
   const next = redraw({...state, veiled, awaited: null, announcement: '', tabAnnouncement: ''});
   const settled = !veiled && next.status.state === 'settled' && next.shown && !isShownViewOld(next);
-  return settled ? {...next, announcement: announcementSentence(next.drawn)} : next;
+  return settled ? announceRows(next) : next;
 }
 
 /** @type {(state: BranchViewState, revision: number) => BranchViewState} */
@@ -157,7 +191,8 @@ function waitFor(state, branch) {
 /** @type {(state: BranchViewState, status: {state: string, note?: string | null}) => BranchViewState} */
 function enter(state, {state: name, note}) {
   const pauses = name === 'paused' && !note && state.status.state !== 'paused';
-  const next = {...state, status: {...state.status, state: name, note}, announcement: pauses ? PAUSED : state.announcement};
+  const entered = {...state, status: {...state.status, state: name, note}}, {confirmed} = state;
+  const next = pauses ? {...entered, announcement: withSentence(confirmed, PAUSED), confirmed: []} : name === 'thinking' ? entered : announceConfirmed(entered);
   return name === 'empty' ? redraw(withoutRows(next)) : next;
 }
 

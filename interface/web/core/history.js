@@ -136,6 +136,12 @@ export class EditHistory {
     return this.position < this.steps.length ? this.steps[this.position++] : null;
   }
 
+  /** The number of the step before the position; 0 if there is none. */
+  get number() { return this.steps[this.position - 1]?.number ?? 0; }
+
+  /** Let no later change join the last step: something else was done between. */
+  close() { this.#open = false; }
+
   get canUndo() { return this.position > 0; }
 
   get canRedo() { return this.position < this.steps.length; }

@@ -1,14 +1,19 @@
 // The banned tokens as chips; a click on a chip lifts its ban.
 /** @import {BannedToken} from '../core/types.d.ts' */
+/** @import {TextOwner} from './text_owner.js' */
 import {make} from './elements.js';
-import {closestTo, dispatch} from './events.js';
+import {closestTo, dispatch, onDetail} from './events.js';
 
 const MOST = 100;
+
+/** @typedef {{id: number, text: string, banned: boolean}} BanStep a token that a person has banned, or allowed again */
 
 /** A document's banned tokens. Event: `change`, when there are others. */
 export class BanChips extends EventTarget {
   /** @type {BannedToken[]} */
   #list = [];
+  /** @type {TextOwner | null} */
+  #draft = null;
 
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -16,7 +21,7 @@ export class BanChips extends EventTarget {
     this.element = element;
     element.addEventListener('click', event => {
       const button = closestTo(event, 'button');
-      if (button) this.set(this.#list.filter(({id}) => id !== Number(button.dataset.id)));
+      if (button) this.#remove(Number(button.dataset.id));
     });
   }
 
@@ -36,7 +41,34 @@ export class BanChips extends EventTarget {
 
   /** @param {number} id @param {string} text */
   add(id, text) {
-    if (this.#list.length < MOST && !this.ids.includes(id)) this.set([...this.#list, {id, text}]);
+    if (this.#list.length < MOST && !this.ids.includes(id)) this.#take({id, text, banned: true});
+  }
+
+  /**
+   * Make each ban, and each that is lifted, a step of the history of a text.
+   * @param {TextOwner} draft
+   */
+  undoWith(draft) {
+    this.#draft = draft;
+    onDetail(draft, 'side', ({verb, step}) => this.#apply({...step, banned: step.banned === (verb !== 'undo')}));
+  }
+
+  /** @param {number} id */
+  #remove(id) {
+    const found = this.#list.find(one => one.id === id);
+    if (found) this.#take({...found, banned: false});
+  }
+
+  /** @param {BanStep} step that a person takes */
+  #take(step) {
+    if (this.#draft) this.#draft.addSideStep(step);
+    else this.#apply(step);
+  }
+
+  /** @param {BanStep} step */
+  #apply({id, text, banned}) {
+    const others = this.#list.filter(one => one.id !== id);
+    this.set(banned ? [...others, {id, text}] : others);
   }
 
   #paint() {

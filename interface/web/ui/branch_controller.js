@@ -21,6 +21,11 @@ const LOADING = 'Branches appear here when the model is ready.';
 const MANY_EDITS = 'Eight rows are changed already: accept something first.';
 const PAUSED = 'Branching is paused: press “Go on” to change a row.';
 const SELECTION = 'A selection pauses branching.';
+/**
+ * What is announced of a step of a ban, by its verb: where the step has lifted the ban, and where it has made it.
+ * @type {Record<string, [string, string]>}
+ */
+const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['banned', 'unbanned'], redo: ['allowed', 'rebanned']};
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 
@@ -96,6 +101,8 @@ export class BranchController {
       },
       onForgotten: () => this.#forgetAnswers(),
     });
+    // Before the bans themselves change: rows that are known may be shown at once.
+    onDetail(draft, 'side', ({verb, step}) => this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text));
     this.ghost = new GhostText({branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
   }
 
@@ -117,7 +124,10 @@ export class BranchController {
     const {branches, draft, buttons} = this;
     draft.addEventListener('change', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
-    onDetail(draft, 'change', ({kind}) => { if (kind !== 'accept') this.#update(kind); });
+    onDetail(draft, 'change', ({kind, text}) => {
+      if (kind === 'undo' || kind === 'redo') this.#confirm(kind === 'undo' ? 'undone' : 'redone', text);
+      if (kind !== 'accept') this.#update(kind);
+    });
     // A composition that is given up changes nothing, but a request has waited for its end.
     draft.box.addEventListener('compositionend', () => setTimeout(() => this.#update('caret')));
     draft.addEventListener('caret', () => this.#onSelection());
@@ -132,10 +142,16 @@ export class BranchController {
       word: branch => this.#choose(branch, this.#keyed.branchView.nextWord(branch)),
       whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept(),
-      hide: () => this.#keyed.branchView.giveUp() || this.ghost.hide(),
+      hide: () => this.#keyed.branchView.giveUp() || this.#hideGhost(),
       rows: () => this.goToRows(),
       pause: () => this.#togglePause(),
     }});
+  }
+
+  #hideGhost() {
+    const hidden = this.ghost.hide();
+    if (hidden) this.#confirm('hidden');
+    return hidden;
   }
 
   /** The server may have another document after an error: it needs the accepted ids of the whole text. */
@@ -158,6 +174,13 @@ export class BranchController {
    * @param {unknown} detail
    */
   #dispatch(name, detail) { dispatch(this.branches, name, detail); }
+
+  /**
+   * Let what a person has done be announced, with the rows that follow.
+   * @param {string} kind
+   * @param {string} [text]
+   */
+  #confirm(kind, text) { this.#dispatch('confirm', {kind, text}); }
 
   /** @param {ShowDetail} detail */
   show(detail) { this.#dispatch('show', detail); }
@@ -374,6 +397,7 @@ export class BranchController {
       event.preventDefault();
       return;
     }
+    this.#confirm('inserted', text ?? '');
     this.hooks.onBegin();
     this.#veil();
     this.ghost.edited();
@@ -460,8 +484,12 @@ export class BranchController {
     find(button, '.says').textContent = this.paused ? 'Go on' : 'Pause';
     if (this.paused) this.requests.cancel();
     this.#setStoppable(false);
-    if (this.paused) this.#dispatch('state', {state: 'paused'});
-    else this.#resume();
+    if (this.paused) {
+      this.#dispatch('state', {state: 'paused'});
+    } else {
+      this.#confirm('resumed');
+      this.#resume();
+    }
     return true;
   }
 

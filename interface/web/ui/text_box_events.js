@@ -25,7 +25,10 @@ function listenToUndoKeys(draft, also, signal) {
     if (!verb || event.defaultPrevented || !isOurs(target)) return;
     // Behind an open dialog nothing changes, by the browser's own undo neither.
     event.preventDefault();
-    if (!target.closest?.('dialog')) draft[verb]();
+    if (target.closest?.('dialog')) return;
+    draft[verb]();
+    // What had the focus may be gone, as the rows of a text that is now empty.
+    if (document.activeElement === document.body) draft.box.focus({preventScroll: true});
   }, {signal, capture: true});
 }
 

@@ -1,13 +1,15 @@
 // The person's text in its text box: what was typed and chosen, the caret, and the one history of both.
 //
 // Every change of the text or of the caret's position makes a new revision. Events: `change` {revision, kind}, where kind is
-// type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a turn; `caret` {caret, selected}
-// at every move.
+// type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a turn, and with the `text` that
+// undo and redo have put there or taken away; `caret` {caret, selected} at every move; `side` {verb, step} when a step beside
+// the text is taken, undone or redone.
 /**
  * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, Moment, NewStep, Span, TextState}
  *   from '../core/types.d.ts'
  */
 import {AcceptedTrail} from '../core/accepted_trail.js';
+import {SideSteps} from '../core/side_steps.js';
 import {EditHistory, stateAfter, stateBefore, turnFields} from '../core/history.js';
 import {applyChange, changeBetween, changeFits, changeTyped, inverseChange} from '../core/difference.js';
 import {dispatch} from './events.js';
@@ -34,6 +36,7 @@ export class TextOwner extends EventTarget {
   #spans = [];
   #earlier;              // the conversation before the text, if the text is one of its messages
   #history = new EditHistory();
+  #side = new SideSteps();
   #trail = new AcceptedTrail();
   #writing = false;      // while a script changes the box
   #listening = new AbortController();
@@ -82,9 +85,9 @@ export class TextOwner extends EventTarget {
 
   get left() { return this.#history.left; }
 
-  get canUndo() { return this.#history.canUndo; }
+  get canUndo() { return this.#side.canUndo(this.#history.number) || this.#history.canUndo; }
 
-  get canRedo() { return this.#history.canRedo; }
+  get canRedo() { return this.#side.canRedo(this.#history.number) || this.#history.canRedo; }
 
   get moments() { return this.#history.moments(this.#state); }
 
@@ -166,9 +169,20 @@ export class TextOwner extends EventTarget {
     this.#makeRevision(kind);
   }
 
-  undo() { return this.#travel('undo'); }
+  /**
+   * Add a step beside the text, which undo and redo reach in its turn: they dispatch it as a `side` event.
+   * @param {unknown} step
+   */
+  addSideStep(step) {
+    this.sync();
+    this.#history.close();
+    this.#side.add(this.#history.number, step);
+    dispatch(this, 'side', {verb: 'take', step});
+  }
 
-  redo() { return this.#travel('redo'); }
+  undo() { return this.#moveSide('undo') || this.#travel('undo'); }
+
+  redo() { return this.#moveSide('redo') || this.#travel('redo'); }
 
   /**
    * Go back to the text of a moment, as one new step. Returns false if that text is no longer known.
@@ -232,6 +246,7 @@ export class TextOwner extends EventTarget {
     this.#writing = false;
     const same = this.text === text;   // the box changes line ends; then the steps of the history do not fit
     this.#history.load(same ? history : {}, same ? left : []);
+    this.#side.clear();
     this.#spans = same && spans ? spans : [];
     const next = this.revision + 1;
     if (same && accepted) this.#trail.restore(accepted, next);
@@ -270,6 +285,7 @@ export class TextOwner extends EventTarget {
    */
   #record(step, marks = [], {spans: goal, authors} = {}) {
     this.#spans = this.#history.add(step, this.#state, {marks, goal, authors});
+    this.#side.forgetUndone();
     this.#trail.applyChange(step);
     this.#text = this.text;
     if (step.turn) this.#earlier = step.turn.after;
@@ -289,6 +305,18 @@ export class TextOwner extends EventTarget {
       this.#record(step, [], {spans: goal.spans, authors});
     }
     this.#makeRevision('reenter');
+  }
+
+  /**
+   * Undo or redo a step beside the text, if it comes next. Returns whether it did.
+   * @param {'undo' | 'redo'} verb
+   */
+  #moveSide(verb) {
+    if (this.composing) return false;
+    this.sync();
+    const step = this.#side[verb](this.#history.number);
+    if (step) dispatch(this, 'side', {verb, step});
+    return step !== null;
   }
 
   /**
@@ -313,10 +341,11 @@ export class TextOwner extends EventTarget {
       selection = undoes ? step.before : step.after;
     }
     if (!moved) return false;
-    this.#write(changeBetween(this.#text, state.text), selection);
+    const change = changeBetween(this.#text, state.text);
+    this.#write(change, selection);
     this.#text = this.text;
     [this.#spans, this.#earlier] = [state.spans, state.earlier];
-    this.#makeRevision(verb);
+    this.#makeRevision(verb, change.inserted || change.removed);
     return true;
   }
 
@@ -353,11 +382,11 @@ export class TextOwner extends EventTarget {
     this.#writing = false;
   }
 
-  /** @param {string} kind */
-  #makeRevision(kind) {
+  /** @param {string} kind @param {string} [text] that was put there or taken away, where listeners need it */
+  #makeRevision(kind, text) {
     this.revision += 1;
     this.#caretPosition = this.caret;
     this.#selection = this.selection;
-    dispatch(this, 'change', {revision: this.revision, kind});
+    dispatch(this, 'change', {revision: this.revision, kind, ...(text === undefined ? {} : {text})});
   }
 }

@@ -4,7 +4,7 @@ import {test} from 'node:test';
 import {
   INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, noteOf, reduce,
 } from '../../../../interface/web/core/branch_view_state.js';
-import {GUESS_FIRST, REFUSAL} from '../../../../interface/web/core/branch_sentences.js';
+import {GUESS_FIRST, REFUSAL, announcementSentence} from '../../../../interface/web/core/branch_sentences.js';
 import {branchOf, likelyView, viewOf} from '../../../support/scripts/views.js';
 
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
@@ -296,4 +296,31 @@ test('behind the veil an error, a pause and an empty text say what they say', ()
   assert.equal(noteAt('paused', 'Paused here.'), 'Paused here.');
   assert.equal(noteAt('thinking'), GUESS_FIRST);
   assert.equal(noteAt('settled', 'Some note.'), GUESS_FIRST);
+});
+
+const ROWS = announcementSentence(settled().drawn);
+const confirm = (kind, text) => ({type: 'confirm', kind, text});
+
+test('what a person has done is announced once, in one message with the rows that follow', () => {
+  const waiting = run([confirm('inserted', ' the'), {type: 'expect', revision: 2}, confirm('inserted', ' sea'), {type: 'expect', revision: 3}], settled(1));
+  assert.equal(waiting.announcement, ROWS);
+  const state = run([show(3, likelyView(), {state: 'thinking'}), show(3, likelyView())], waiting);
+  assert.equal(state.announcement, `Inserted: “the sea”. ${ROWS}`);
+  assert.equal(run([show(3, likelyView())], state).announcement, state.announcement);
+  assert.equal(run([confirm('undone', ' sea'), {type: 'expect', revision: 4}, show(4, likelyView())], state).announcement, `Undone: “sea”. ${ROWS}`);
+});
+
+test('where no rows follow, what a person has done is announced alone', () => {
+  const ends = [show(2, null, {state: 'empty'}), {type: 'status', state: 'settled'}, {type: 'status', state: 'paused', note: 'Why.'}, show(2, null, {state: 'error'})];
+  for (const end of ends) assert.equal(run([confirm('undone', 'x'), end], settled(1)).announcement, 'Undone: “x”.', JSON.stringify(end));
+  assert.equal(run([confirm('hidden')], settled(1)).announcement, 'Grey text hidden.');
+  assert.equal(run([confirm('unbanned', ' isn'), {type: 'expect', revision: 2}, {type: 'status', state: 'paused'}], settled(1)).announcement,
+    'Undone: the ban of “isn”. Branching is paused. Alt+P continues it.');
+});
+
+test('nothing says that branching is paused after it goes on', () => {
+  const paused = run([{type: 'status', state: 'paused'}], settled(1)), resumed = run([confirm('resumed')], paused);
+  assert.equal(resumed.announcement, '');
+  assert.equal(run([{type: 'status', state: 'settled'}], resumed).announcement, 'Branching goes on.');
+  assert.equal(run([{type: 'expect', revision: 2}, show(2, likelyView())], resumed).announcement, `Branching goes on. ${ROWS}`);
 });

@@ -1,0 +1,48 @@
+// What is announced of a person's own actions, in one message with the rows that follow them.
+import {excerpt} from './text_words.js';
+import {spokenQuote} from './figures_and_labels.js';
+
+/** @typedef {{kind: string, text?: string}} Confirmation an action that is not announced yet */
+
+const MOST = 4;           // actions in one message
+const MOST_TEXT = 120;    // characters of a text in it
+
+/** @param {string} [text] */
+const quoted = (text = '') => spokenQuote(text.trim() ? excerpt(text, MOST_TEXT) : text.slice(0, MOST_TEXT));
+
+/** @type {Record<string, (text?: string) => string>} */
+const SENTENCES = {
+  inserted: text => `Inserted: ${quoted(text)}.`,
+  undone: text => (text ? `Undone: ${quoted(text)}.` : 'Undone.'),
+  redone: text => (text ? `Redone: ${quoted(text)}.` : 'Redone.'),
+  banned: text => `Banned: ${quoted(text)}.`,
+  allowed: text => `No longer banned: ${quoted(text)}.`,
+  unbanned: text => `Undone: the ban of ${quoted(text)}.`,
+  rebanned: text => `Redone: the ban of ${quoted(text)}.`,
+  hidden: () => 'Grey text hidden.',
+  resumed: () => 'Branching goes on.',
+  changed: text => `Changed: ${text}`,
+  lost: () => 'The row that you changed is gone.',
+};
+
+/**
+ * The actions with one more. Texts that were inserted one after the other are one.
+ * @param {Confirmation[]} list
+ * @param {Confirmation} added
+ * @returns {Confirmation[]}
+ */
+export function withConfirmation(list, {kind, text}) {
+  const last = list[list.length - 1];
+  if (last && kind === 'inserted' && last.kind === kind) return [...list.slice(0, -1), {kind, text: `${last.text}${text}`}];
+  return [...list, {kind, text}].slice(-MOST);
+}
+
+/** @param {Confirmation[]} list */
+const confirmationSentence = list => list.map(({kind, text}) => SENTENCES[kind]?.(text) ?? '').filter(Boolean).join(' ');
+
+/**
+ * One message of actions and of what follows them.
+ * @param {Confirmation[]} list
+ * @param {string} [sentence]
+ */
+export const withSentence = (list, sentence = '') => [confirmationSentence(list), sentence].filter(Boolean).join(' ');

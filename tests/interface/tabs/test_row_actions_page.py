@@ -1,0 +1,101 @@
+"""Keys and touch among the rows: what they do can be undone, the focus follows it, and it is announced."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.browser import Visit, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TEXT = "My dog is"
+
+
+@pytest.fixture
+def visit(tiny: Visit) -> Visit:
+    return tiny
+
+
+def press(visit: Visit, *keys: str) -> None:
+    for key in keys:
+        visit.page.keyboard.press(key)
+
+
+def write(visit: Visit, text: str = TEXT) -> None:
+    visit.type(text)
+    visit.wait_until_settled()
+
+
+def heard(visit: Visit) -> str:
+    return str(visit.page.locator("#branches .announcement").text_content())
+
+
+def focused(visit: Visit) -> str:
+    """What has the focus: a piece of a row, the text box, or another element's name."""
+    return str(
+        visit.page.evaluate("""() => {
+          const {localName, className} = document.activeElement;
+          return className.includes('token') ? 'token' : localName;
+        }""")
+    )
+
+
+def test_the_undo_key_lifts_a_ban_that_was_the_last_action(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown", "Delete")
+    chips = visit.page.locator("#controls .never button")
+    expect(chips).to_have_count(1)
+    expect(visit.page.locator("#branches .announcement")).to_contain_text("Banned: ")
+    press(visit, "Control+z")
+    expect(chips).to_have_count(0)
+    assert visit.text == TEXT
+    assert focused(visit) == "token"
+    expect(visit.page.locator("#branches .announcement")).to_contain_text("Undone: the ban of ")
+    press(visit, "Control+Shift+z")
+    expect(chips).to_have_count(1)
+    press(visit, "Control+z", "Control+z")
+    expect(chips).to_have_count(0)
+    assert visit.text == "", "the text was written before"
+    assert focused(visit) in ("token", "textarea")
+    press(visit, "Control+Shift+z")
+    assert visit.text == TEXT
+
+
+def test_after_any_undo_by_key_the_focus_is_somewhere(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown", "Control+z")
+    visit.page.wait_for_selector("#branches[data-state=empty]")
+    assert visit.text == ""
+    assert focused(visit) in ("token", "textarea")
+
+
+def test_a_chip_that_is_removed_comes_back_with_undo(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown", "Delete")
+    chips = visit.page.locator("#controls .never button")
+    chips.click()
+    expect(chips).to_have_count(0)
+    visit.page.locator("#undo").click()
+    expect(chips).to_have_count(1)
+    assert visit.text == TEXT
+
+
+def test_what_a_key_did_is_announced_with_the_rows_that_follow(visit: Visit) -> None:
+    write(visit)
+    said = visit.page.locator("#branches .announcement")
+    press(visit, "Alt+1")
+    expect(said).to_contain_text("Inserted: ")
+    expect(said).to_contain_text("These 5 hold")
+    press(visit, "Control+z")
+    expect(said).to_contain_text("Undone: ")
+    press(visit, "Control+Shift+z")
+    expect(said).to_contain_text("Redone: ")
+    visit.wait_until_settled()
+    expect(visit.page.locator(".mirror .ghost")).not_to_be_empty()
+    press(visit, "Escape")
+    expect(said).to_have_text("Grey text hidden.")
+    press(visit, "Alt+p")
+    expect(said).to_contain_text("Branching is paused.")
+    press(visit, "Alt+p")
+    expect(said).to_contain_text("Branching goes on.")
+    assert "paused" not in heard(visit)

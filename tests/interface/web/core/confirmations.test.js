@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+import {withConfirmation, withSentence} from '../../../../interface/web/core/confirmations.js';
+
+const all = (...actions) => actions.reduce((list, [kind, text]) => withConfirmation(list, {kind, text}), []);
+
+test('each action is a short sentence before what follows it', () => {
+  assert.equal(withSentence([], 'Rows.'), 'Rows.');
+  assert.equal(withSentence(all(['banned', ' isn']), 'Rows.'), 'Banned: “isn”. Rows.');
+  assert.equal(withSentence(all(['undone', 'a'], ['undone', 'b'])), 'Undone: “a”. Undone: “b”.');
+  const others = {unbanned: 'Undone: the ban of “a”.', rebanned: 'Redone: the ban of “a”.', allowed: 'No longer banned: “a”.', redone: 'Redone: “a”.'};
+  for (const [kind, sentence] of Object.entries(others)) assert.equal(withSentence(all([kind, 'a'])), sentence);
+  assert.equal(withSentence(all(['undone', '']), ''), 'Undone.');
+  assert.equal(withSentence(all(['lost'])), 'The row that you changed is gone.');
+});
+
+test('texts that are inserted one after the other are one', () => {
+  assert.equal(withSentence(all(['inserted', ' there'], ['inserted', '’s a place'])), 'Inserted: “there’s a place”.');
+  assert.equal(withSentence(all(['inserted', ' a'], ['undone', ' a'], ['inserted', ' b'])), 'Inserted: “a”. Undone: “a”. Inserted: “b”.');
+});
+
+test('a message has the last four actions, and of a long text its beginning', () => {
+  assert.equal(withSentence(all(...['a', 'b', 'c', 'd', 'e'].map(text => ['undone', text]))), 'Undone: “b”. Undone: “c”. Undone: “d”. Undone: “e”.');
+  const sentence = withSentence(all(['undone', 'word '.repeat(1000)]));
+  assert.ok(sentence.length < 150 && sentence.endsWith('…”.'), sentence);
+  assert.equal(withSentence(all(['inserted', '\n'])), 'Inserted: “line break”.');
+});
