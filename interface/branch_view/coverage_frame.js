@@ -2,7 +2,7 @@
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
 import {costFigures, coverageCaption, coverageSubject} from '../web/core/branch_sentences.js';
 import {
-  formatPercent, likeliestLabels, otherLabel, spokenLabel, unlistedSentence,
+  formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, unlistedSentence,
 } from '../web/core/figures_and_labels.js';
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
@@ -19,7 +19,7 @@ export function paintCover(cover, drawn, stored) {
   setAttribute(cover, 'data-coverage', drawn.coverage.p);
   setAttribute(cover, 'data-stored', stored);
   setText(find(cover, '.count'), coverageSubject(drawn.count));
-  setText(find(cover, '.held'), formatPercent(drawn.coverage));
+  setText(find(cover, '.held'), formatKnown(drawn.coverage));
   setText(find(cover, '.of'), coverageCaption(drawn));
   const {word} = drawn, odds = find(cover, '.word-odds');
   odds.hidden = !word;
@@ -43,7 +43,7 @@ export function paintRest(rest, drawn, open) {
   const {others} = drawn, more = find(rest, '.more', HTMLButtonElement), list = find(rest, '.others');
   rest.hidden = !drawn.count;
   setAttribute(rest, 'data-share', drawn.rest.p);
-  setText(find(more, '.figure'), formatPercent(drawn.rest));
+  setText(find(more, '.figure'), formatKnown(drawn.rest));
   setText(find(more, '.likely'), likeliestLabels(others));
   more.disabled = !others.length;
   setAttribute(more, 'aria-expanded', String(open));

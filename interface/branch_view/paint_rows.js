@@ -6,7 +6,7 @@ import {
   SHARE_MEANING, endSentence, pieceFigure, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
 import {
-  PARTIAL_TOKEN_SIGN, continuedLetters, formatPercent, spokenText, visibleText,
+  PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
 import {forkOf, forkSentence} from '../web/core/row_forks.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
@@ -41,14 +41,14 @@ function makeRow(container, index) {
 
 /** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null}) => void} */
 function paintRow(node, row, {index, typed, fork}) {
-  const figure = formatPercent(row.share);
+  const figure = formatKnown(row.share);
   // A pinned row continues the inserted text: the typed letters do not stand before it.
   const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = shareLabel(row, letters);
   setAttribute(node, 'data-share', row.share.p);
   setAttribute(node, 'data-path-probability', row.path.p);
   setAttribute(node, 'data-end', String(row.ended));
   setAttribute(node, 'data-cut', row.cut);
-  setAttribute(node, 'data-bound', row.share.bound);
+  setAttribute(node, 'data-bound', Boolean(row.share.bound || row.share.atLeast));
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', label, stopPhrase(row)].filter(Boolean).join(', '));

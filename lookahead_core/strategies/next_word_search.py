@@ -204,11 +204,17 @@ class NextWordSearch:
     def words(self, count: int) -> list[NextWordOdds]:
         """Return the `count` likeliest words so far, likeliest first.
 
-        A beginning counts as the word that it would be if the text ended there.
+        A beginning counts as the word that it would be if the text ended there. While the share of one of the first
+        `k` is uncertain, they are ordered by this estimate: half of what may still become a word would count for many
+        words at once. Words after the first `k` that are less likely than `LEAST` are left out, since likelier words
+        may not have been followed.
         """
         values = self._values()
         shown = self._ranked(values, self.k)[: self.k]
-        others = heapq.nlargest(count, values.keys() - shown, key=lambda word: (values[word], word))
+        if any(self._unresolved(word) > 2 * TOLERANCE for word in shown):
+            shown = heapq.nlargest(self.k, values, key=lambda word: values[word])
+        likely = (word for word in values.keys() - shown if values[word] >= LEAST)
+        others = heapq.nlargest(count, likely, key=lambda word: (values[word], word))
         return [self._odds_of(word) for word in [*shown, *others]][:count]
 
     def _ranked(self, values: dict[str, float], count: int) -> list[str]:

@@ -4,12 +4,11 @@
  *   Row, RowPiece, RowSettings, Span, UnpackedNode, View} from './types.d.ts'
  */
 import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
-import {distinctLengths, setShares, setWordShares, sumOf} from './shares.js';
+import {distinctLengths, isCertain, setShares, setWordShares, sumOf} from './shares.js';
 
 /** @type {Record<string, number>} */
 const ENDS = {word: 1, clause: 2, sentence: 3, line: 4};
 const CUTTABLE = ['likely', 'sampled'];   // modes in which a smaller request gives fewer and shorter rows of the same
-const MOST_WORD_ERROR = 0.0011;   // the share of a word that is less certain is shown as a bound
 const NOTICEABLE = 0.001;   // the least probability of a banned token that is named
 const collator = new Intl.Collator();
 /** @type {WeakMap<object, UnpackedNode[]>} */
@@ -95,13 +94,15 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   const top = pin && placePinned(shown, pin, growing);
   const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : tokenCoverage;
   if (pin && top === pin) setShares([...shown, pin], [pin]);
-  const rows = shown.filter(row => row !== top).sort(comparing(wanted.order));
+  const certain = shown.every(row => !row.share.atLeast), rows = shown.filter(row => row !== top);
+  // Lower bounds say little of which word is likelier: the server's order does.
+  if (certain || wanted.order !== 'share') rows.sort(comparing(wanted.order));
   if (top) rows.unshift(top);
   return {
     rows, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
-    rest: {p: 1 - coverage.p, atLeast: coverage.bound}, firsts: shown.every(row => row.apart === 1),
-    others: words ? otherWords(view, rows) : otherBeginnings(view, rows, odds), word: view.word,
-    wordError: words ? Math.max(0, ...shown.map(row => row.next_word?.error ?? 0)) : null,
+    rest: {p: 1 - coverage.p, atLeast: coverage.bound, ...(coverage.atLeast ? {bound: true} : {})}, firsts: shown.every(row => row.apart === 1),
+    others: words ? otherWords(view, rows, 1 - coverage.p) : otherBeginnings(view, rows, odds), word: view.word,
+    wordError: words ? Math.max(0, ...shown.map(row => (row.share.atLeast ? 0 : row.next_word?.error ?? 0))) : null,
   };
 }
 
@@ -239,9 +240,18 @@ const beginsWith = (ids, beginning) => beginning.every((id, index) => ids[index]
 function placePinned(shown, pin, growing) {
   const index = shown.findIndex(row => beginsWith(row.ids, pin.ids) || (growing && beginsWith(pin.ids, row.ids)));
   if (index < 0) return pin;
-  if (shown[index].ids.length < pin.ids.length) shown[index] = {...pin, extra: false};
+  if (shown[index].ids.length < pin.ids.length) shown[index] = lengthened(shown[index], pin);
   shown[index].pinned = true;
   return shown[index];
+}
+
+/**
+ * The pinned row in place of one that it continues: with the view's odds as far as that row goes.
+ * @type {(row: Row, pin: Row) => Row}
+ */
+function lengthened({figures, branch: {next_word: word}}, pin) {
+  const branch = word ? {...pin.branch, next_word: word} : pin.branch;
+  return {...pin, branch, figures: [...figures, ...pin.figures.slice(figures.length)], extra: false};
 }
 
 /** @type {(order: string) => (one: Row, other: Row) => number} */
@@ -283,16 +293,16 @@ function oddsOfKnown(figures) {
 
 /**
  * The likeliest words that no row begins with, those of branches that are not shown among them. The share is an upper bound
- * where it is not known whether a word goes on.
- * @type {(view: View, rows: Row[]) => DrawnOther[]}
+ * where it is not known whether a word goes on, and never more than `left`, what the rows leave.
+ * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
  */
-function otherWords(view, rows) {
+function otherWords(view, rows, left) {
   const shown = new Set(rows.map(row => row.next_word).filter(word => word !== undefined).map(word => word.text));
   const hidden = view.branches.filter(({next_word: word}) => word && !shown.has(word.text)).map(firstWord);
   return [...hidden, ...(view.rest || [])].flatMap(entry => {
     if (!entry.next_word) return [];
-    const {share, error} = entry.next_word, bound = error > MOST_WORD_ERROR;
-    return [{...entry, odds: bound ? {p: share + error, bound} : {p: share}, raw: share}];
+    const {share, error} = entry.next_word, bound = !isCertain(entry.next_word);
+    return [{...entry, odds: bound ? {p: Math.min(share + error, left), bound} : {p: share}, raw: share}];
   }).sort((one, other) => other.raw - one.raw);
 }
 

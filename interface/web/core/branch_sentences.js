@@ -1,7 +1,7 @@
 // The sentences of the branch view: what its figures are, and what its rows and states mean.
 /** @import {DrawnOther, DrawnRow, DrawnView, Odds, Row, RowPiece, RowSettings, ViewCost} from './types.d.ts' */
 import {
-  continuedLetters, formatCount, formatError, formatNumber, formatPercent, isSigns, quotedText, spokenQuote, spokenText,
+  continuedLetters, formatCount, formatError, formatKnown, formatNumber, formatPercent, isSigns, isUnknown, quotedText, spokenQuote, spokenText,
 } from './figures_and_labels.js';
 import {buttonsFor, pieceName} from './row_tokens.js';
 
@@ -10,7 +10,7 @@ export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
 export const GUESS_FIRST = 'The rows are hidden: guess the next word first, or skip the guess.';
 
-/** @typedef {{rows: {pieces: Pick<RowPiece, 'text'>[]}[]}} Drawn */
+/** @typedef {{rows: {pieces: Pick<RowPiece, 'text'>[], share?: Odds}[]}} Drawn */
 
 /**
  * Whether a row continues the last word of the text.
@@ -33,7 +33,7 @@ const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 
  */
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
-  const what = wordError !== null ? `its next word, known to ${formatError(wordError)}` : firsts ? 'its first token' : 'what sets it apart';
+  const what = wordError !== null ? `its next word, known to ${formatError(wordError)}${drawn.rows.some(row => row.share?.atLeast) ? ', or the least that it can be (≥)' : ''}` : firsts ? 'its first token' : 'what sets it apart';
   return `Each share is the chance of the row’s beginning: ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
@@ -139,7 +139,7 @@ export const coverageSubject = count => (count === 1 ? 'This one holds' : `These
  */
 export function describePiece(row, piece, letters = '') {
   const kind = row.raw ? ' · raw odds' : '', {next_word: word, share, pieces} = row, name = pieceName(row, piece, letters);
-  if (word && share && pieces?.[0] === piece && formatPercent(share) !== formatPercent(piece.odds)) {
+  if (word && share && !isUnknown(share) && pieces?.[0] === piece && formatPercent(share) !== formatPercent(piece.odds)) {
     return `Next word ${quotedText(letters + word.text)}: ${formatPercent(share)}, however it is spelled in tokens · ` +
       `${name}: ${formatPercent(piece.odds)} · whole row ${formatPercent(row.path)}${kind}`;
   }
@@ -156,7 +156,7 @@ export function describePiece(row, piece, letters = '') {
  */
 export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
   const own = formatPercent(odds);
-  if (!isFirst || !word || own === formatPercent(share)) return own;
+  if (!isFirst || !word || own === formatPercent(share) || isUnknown(share)) return own;
   return word.text.trim() === text.trim() ? formatPercent(share) : `${own} for these tokens`;
 }
 
@@ -214,6 +214,7 @@ export function costFigures({cost, alone}, ahead) {
  * @param {string} [letters] of the word that the row continues
  */
 export function shareLabel({share, apart, pieces, next_word: word}, letters = '') {
+  if (word && isUnknown(share)) return `The chance is not known yet ${nextWordClause(word.text, letters)}`;
   if (word) return `${formatPercent(share)} chance ${nextWordClause(word.text, letters)}`;
   const [first] = pieces, count = buttonsFor(pieces, apart);
   const single = first?.ids.length === 1 && first.ends >= 1 ? 'this next word' : 'this beginning';
@@ -287,5 +288,5 @@ export function noRowsSentence({state, paused, selected}) {
  */
 export function announcementSentence({count, coverage, rows}) {
   const beginnings = rows.map(row => spokenText(row.pieces.slice(0, 3).map(piece => piece.text).join('')) || 'end');
-  return `${coverageSubject(count)} ${formatPercent(coverage)}: ${beginnings.join('; ')}`;
+  return `${coverageSubject(count)} ${formatKnown(coverage)}: ${beginnings.join('; ')}`;
 }

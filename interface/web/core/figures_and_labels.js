@@ -20,6 +20,7 @@ export const formatNumber = number => numberFormat.format(number);
 export const formatCount = (number, one, many = `${one}s`) => `${formatNumber(number)} ${number === 1 ? one : many}`;
 
 const LEAST = 0.0001;    // per cent: smaller values are shown as less than this
+const UNKNOWN = '…';      // for odds of which nothing is known yet
 const SPACE = '\u00a0';  // between a figure and its sign, where no line breaks
 
 /**
@@ -35,6 +36,18 @@ export function formatPercent({p, bound = false, atLeast = false}) {
   if (hundredths < LEAST) return hundredths > 0 ? `<${SPACE}${figure(LEAST)}` : figure(0);
   return figure(Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1)));
 }
+
+/**
+ * Whether nothing is known of odds yet: they are at least 0 %, or at most 100 %.
+ * @param {Odds} odds
+ */
+export const isUnknown = ({p, bound = false, atLeast = false}) => (atLeast && p * 100 < LEAST) || (bound && p * 100 > 100 - LEAST);
+
+/**
+ * Odds as per cent, and a sign where nothing is known of them yet.
+ * @param {Odds} odds
+ */
+export const formatKnown = odds => (isUnknown(odds) ? UNKNOWN : formatPercent(odds));
 
 /**
  * A text with signs for line breaks, tabs, lone spaces and characters without any width.
@@ -108,7 +121,9 @@ export const otherLabel = other => continuationLabel(other) + (other.next_word &
  */
 export function unlistedSentence(rest, others) {
   const listed = others.reduce((sum, {odds}) => sum + odds.p, 0), p = rest.p - listed;
-  return p * 100 < LEAST ? '' : `and all others together ${formatPercent({p, atLeast: rest.atLeast || others.some(({odds}) => odds.bound)})}`;
+  const atLeast = rest.atLeast || others.some(({odds}) => odds.bound);
+  if (p * 100 < LEAST || (rest.bound && atLeast)) return '';
+  return `and all others together ${formatPercent({p, atLeast, bound: rest.bound})}`;
 }
 
 /**

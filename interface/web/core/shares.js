@@ -56,17 +56,36 @@ export function setShares(rows, targets = rows) {
   return oddsOfAny([...shares].filter(([key]) => !continuesAnother(key, shares)).map(([, share]) => share));
 }
 
+const MOST_WORD_ERROR = 0.0011;   // the share of a word that is less certain is shown as a bound
+const ROUNDING = 2e-6;            // of a lower bound, since the server rounds shares and errors
+
 /**
- * Give each row the share of its next word, as the view has it. Words exclude each other, so together they hold the sum.
+ * Whether the share of a word is known as well as a figure shows it.
+ * @param {{error: number}} word
+ */
+export const isCertain = ({error}) => error <= MOST_WORD_ERROR;
+
+/** @type {(word: {share: number, error: number}) => number} the least that its share can be */
+const leastShare = ({share, error}) => (share - error > ROUNDING ? share - error : 0);
+
+/**
+ * Give each row the share of its next word, as the view has it. Where it is not known well, the share is the least that
+ * it can be: spellings that may still become several words would else count for each of them. Words exclude each other,
+ * so together they hold the sum.
  * @param {Row[]} rows
  * @returns {Odds} what all rows hold together
  */
 export function setWordShares(rows) {
+  const words = rows.map(row => row.branch.next_word).filter(word => word !== undefined);
+  const possible = sumOf(words.filter(isCertain).map(word => word.share).concat(words.filter(word => !isCertain(word)).map(leastShare))) <= 1;
   for (const row of rows) {
     const {next_word: word} = row.branch;
-    if (word) Object.assign(row, {next_word: word, share: {p: word.share}, rawShare: Math.log(word.share), cut: false});
+    if (!word) continue;
+    const share = isCertain(word) && possible ? {p: word.share} : {p: leastShare(word), atLeast: true};
+    Object.assign(row, {next_word: word, share, rawShare: Math.log(word.share), cut: false});
   }
-  return oddsOfAny(rows.map(row => row.share));
+  const {p} = oddsOfAny(rows.map(row => row.share));
+  return rows.some(row => row.share.atLeast) ? {p, atLeast: true} : {p, bound: rows.some(row => row.share.bound)};
 }
 
 /** @param {number[]} numbers */

@@ -3,7 +3,7 @@ import {test} from 'node:test';
 
 import {coversSettings, shapeRows} from '../../../../interface/web/core/branch_rows.js';
 import {shareLabel, summarySentence} from '../../../../interface/web/core/branch_sentences.js';
-import {formatError} from '../../../../interface/web/core/figures_and_labels.js';
+import {formatError, formatKnown} from '../../../../interface/web/core/figures_and_labels.js';
 import {assertNear, likelyView, likeliest, oddsOf, rowAfter} from '../../../support/scripts/views.js';
 
 const near = (found, wanted, what) => assertNear(assert, found, wanted, what);
@@ -83,6 +83,34 @@ test('a view has the odds of words or of tokens, and only the mode likely has wo
   assert.ok(coversSettings(words, {odds: 'words'}) && coversSettings(words, {}) && !coversSettings(words, {odds: 'tokens'}));
   assert.ok(coversSettings(tokens, {odds: 'tokens'}) && coversSettings(tokens, {}) && !coversSettings(tokens, {odds: 'words'}));
   assert.ok(coversSettings(sampled, {odds: 'words'}));
+});
+
+test('a share that is not known yet is the least that it can be, and the rows keep the server’s order', () => {
+  const view = wordView();
+  view.branches.forEach((branch, index) => { branch.next_word = {...branch.next_word, ...[{share: 0.43, error: 0.43}, {share: 0.44, error: 0.43}, {share: 0.2, error: 0}][index]}; });
+  const drawn = shapeRows(view, {odds: 'words'});
+  assert.deepEqual(drawn.rows.map(({share}) => [rounded(share.p), Boolean(share.atLeast)]), [[0, true], [0.01, true], [0.2, false]]);
+  near(drawn.coverage.p, 0.21, 'coverage');
+  assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.rest.p), rounded(drawn.wordError)], [true, true, 0.79, 0]);
+  assert.deepEqual(drawn.rows.map(({share}) => formatKnown(share).replace('\u00a0', ' ').replace('\u00a0', ' ')), ['…', '≥ 1 %', '20 %']);
+  assert.match(shareLabel(drawn.rows[0]), /^The chance is not known yet of this next word, “/);
+  assert.match(summarySentence({state: 'settled'}, drawn), /its next word, known to ±0\.1\u00a0%, or the least that it can be \(≥\), as/);
+  assert.equal(shapeRows(view, {odds: 'words', order: 'path'}).rows.length, 3);
+});
+
+test('shares of words that exceed 100 % together by their errors are the least that they can be', () => {
+  const view = wordView(2);
+  view.branches.forEach(branch => Object.assign(branch.next_word, {share: 0.5005, error: 0.001}));
+  const {coverage, rows} = shapeRows(view, {odds: 'words'});
+  assert.deepEqual(rows.map(({share}) => [rounded(share.p), share.atLeast]), [[0.4995, true], [0.4995, true]]);
+  near(coverage.p, 0.999, 'coverage');
+});
+
+test('a pinned row that continues a growing one has the odds of its word', () => {
+  const view = wordView(), [{ids, logprobs, pieces}] = view.branches;
+  view.branches[0] = {...view.branches[0], ids: ids.slice(0, 2), logprobs: logprobs.slice(0, 2), pieces: pieces.slice(0, 2)};
+  const pinned = {ids, logprobs, pieces, ended: false, healed: false}, [row] = shapeRows(view, {odds: 'words'}, pinned, true).rows;
+  assert.deepEqual([row.pinned, row.extra, row.ids.length, row.share, row.next_word.text], [true, false, 4, {p: 0.3}, view.branches[0].next_word.text]);
 });
 
 test('a share is said to be of a word, and how well it is known', () => {
