@@ -10,7 +10,7 @@ import gradio as gr
 from interface.http import assets
 
 FOLDER = Path(__file__).parent
-HINT = "Write something to see here how it could continue. Click a word to insert it."
+HINT = "Write something to see here how it could continue. Each button is a token: click one to write up to it."
 
 
 class BranchView(gr.HTML):

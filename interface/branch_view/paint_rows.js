@@ -9,6 +9,7 @@ import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
 import {forkOf, forkSentence} from '../web/core/row_forks.js';
+import {sharedButtons} from '../web/core/row_tokens.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 
@@ -64,9 +65,11 @@ function paintTokens(tokens, row, {letters, fork}) {
   for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped, .fork')) sign.remove();
   trimChildren(tokens, row.pieces.length);
   const elements = childrenOf(tokens);
+  const shared = sharedButtons(row);
   const buttons = row.pieces.map((piece, index) => {
     const button = elements[index] ?? makeToken(tokens, index);
     paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, fork from row ${fork.row + 1}` : ''));
+    setAttribute(button, 'data-shared', index < shared);
     return button;
   });
   if (fork) buttons[fork.piece].before(makeTipped('', 'fork', forkSentence(fork)));

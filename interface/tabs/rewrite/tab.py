@@ -12,7 +12,10 @@ from interface.tabs.rewrite.shortening import Shortening
 from interface.web.parts import SHEET, branch_controls, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
-HINT = "Paste a source or write an instruction to see here how the new text could begin. Click a word to insert it."
+HINT = (
+    "Paste a source or write an instruction to see here how the new text could begin. "
+    "Each button is a token: click one to write up to it."
+)
 
 
 def build(service: PageService) -> None:

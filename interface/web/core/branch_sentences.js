@@ -33,8 +33,9 @@ const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 
  */
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
-  const what = wordError !== null ? `its next word, known to ${formatError(wordError)}${drawn.rows.some(row => row.share?.atLeast) ? ', or the least that it can be (≥)' : ''}` : firsts ? 'its first token' : 'what sets it apart';
-  return `Each share is the chance of the row’s beginning: ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
+  const least = drawn.rows.some(row => row.share?.atLeast) ? ', or the least that it can be (≥)' : '';
+  const what = wordError !== null ? `its next word, in bold, known to ${formatError(wordError)}${least}` : `its ${firsts ? 'first token' : 'beginning'}, in bold`;
+  return `Each row’s figure is its share: the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
 /**
@@ -46,7 +47,7 @@ const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count,
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
 /** Where the rows of the mode “forks” part. */
-export const FORKS_PART = 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.';
+export const FORKS_PART = 'Forks: rows part where the second likeliest token has 15 % or more.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}

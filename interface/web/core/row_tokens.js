@@ -48,3 +48,13 @@ export function pieceName({pieces = [], healed = false}, piece, letters = '') {
  * @param {number} tokens
  */
 export const buttonsFor = (pieces, tokens) => pieces.findIndex(piece => piece.tokens >= tokens) + 1;
+
+/**
+ * The number of buttons whose tokens a row's share is the chance of: those of its next word, while shares are those of words,
+ * else those up to the token that sets the row apart. 0 if the share is that of an ending, or not known.
+ * @param {{apart: number, pieces: Pick<RowPiece, 'tokens'>[], next_word?: {text: string, tokens: number}}} row
+ */
+export function sharedButtons({apart, pieces, next_word: word}) {
+  const tokens = word ? Number(word.text !== '') && word.tokens : apart;
+  return tokens > 0 ? buttonsFor(pieces, tokens) || pieces.length : 0;
+}

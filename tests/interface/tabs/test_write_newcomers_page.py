@@ -90,7 +90,7 @@ def test_beside_settings_without_effect_on_the_example_stands_that_they_need_a_t
     expect(hint).to_be_visible()
     assert hint.inner_text() == "Show, Odds of, Towards a word and Guess first: once you write."
     note = visit.page.locator("#branches .note .words")
-    expect(note).to_contain_text("Show and more or longer branches take effect")
+    expect(note).to_contain_text("the settings take effect")
     before = top(visit, "#mode")
     visit.type("T")
     expect(hint).to_be_hidden()
@@ -223,11 +223,11 @@ def test_the_choice_of_forks_says_where_rows_part(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = "Forks: rows part where a second token has 15 % or more; their first tokens may be the same."
+    why = "Forks: rows part where the second likeliest token has 15 % or more."
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
-    assert "their first tokens may be the same" in visit.page.locator(".shows").get_attribute("data-tip")
+    assert "second likeliest token" in visit.page.locator(".shows").get_attribute("data-tip")
     choices = visit.page.locator("#help-dialog .modes li").all_text_contents()
     names = visit.control("mode").locator("option").all_text_contents()
     assert [choice.split(":")[0].lower() for choice in choices] == names, "the help explains all choices beforehand"

@@ -92,15 +92,15 @@ const CLICK = 'Each button is a token: a word, or a part of one. Click one to wr
 
 test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
-  assert.equal(caption(), `Each share is the chance of the row’s beginning: its first token, as the model gives it. ${CLICK}`);
-  assert.equal(caption({firsts: false}), `Each share is the chance of the row’s beginning: what sets it apart, as the model gives it. ${CLICK}`);
-  const first = 'Each share is the chance of the row’s beginning: its first token, as the model gives it';
+  assert.equal(caption(), `Each row’s figure is its share: the chance of its first token, in bold, as the model gives it. ${CLICK}`);
+  assert.equal(caption({firsts: false}), `Each row’s figure is its share: the chance of its beginning, in bold, as the model gives it. ${CLICK}`);
+  const first = 'Each row’s figure is its share: the chance of its first token, in bold, as the model gives it';
   assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after your whole text, whose last word may go on. ${CLICK}`);
   assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CLICK}`);
 });
 
 test('the caption names temperature and top-p', () => {
-  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Each share is the chance of the row’s beginning: its first token, ', '').replace(` ${CLICK}`, '');
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Each row’s figure is its share: the chance of its first token, in bold, ', '').replace(` ${CLICK}`, '');
   assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives it.');
   assert.equal(caption({temperature: 0.7}), 'at temperature 0.7.');
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');
@@ -111,7 +111,7 @@ test('the caption names temperature and top-p', () => {
 
 test('rows that are only to be read invite no click', () => {
   const sentence = words.summarySentence({state: 'settled'}, drawn(), 0, true);
-  assert.equal(sentence, 'Each share is the chance of the row’s beginning: its first token, as the model gives it.');
+  assert.equal(sentence, 'Each row’s figure is its share: the chance of its first token, in bold, as the model gives it.');
 });
 
 test('settings of odds are named where they are not those of the model', () => {
@@ -144,7 +144,7 @@ test('every state without rows has a sentence', () => {
 });
 
 test('while rows grow, the summary is the same', () => {
-  assert.ok(words.summarySentence({state: 'thinking'}, drawn()).startsWith('Each share is'));
+  assert.ok(words.summarySentence({state: 'thinking'}, drawn()).startsWith('Each row’s figure is its share'));
 });
 
 const cost = {passes: 4, tokens: 19, seconds: 0.0614};
@@ -211,9 +211,9 @@ test('a mode that found fewer rows than asked for says so', () => {
   for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(caption(count, mode).endsWith(CLICK), mode);
 });
 
-test('beside forks stands why their first tokens may be the same', () => {
+test('beside forks stands where rows part', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: rows part where a second token has 15 % or more; their first tokens may be the same.';
+  const why = 'Forks: rows part where the second likeliest token has 15 % or more.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));

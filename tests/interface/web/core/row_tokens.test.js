@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {buttonsFor, pieceName, wordOfPiece} from '../../../../interface/web/core/row_tokens.js';
+import {buttonsFor, pieceName, sharedButtons, wordOfPiece} from '../../../../interface/web/core/row_tokens.js';
 
 const row = (...texts) => texts.map(text => ({text, ends: 1, ids: [1]}));
 
@@ -36,4 +36,21 @@ test('a piece is named with what it is', () => {
 test('tokens are counted in buttons', () => {
   const pieces = [{tokens: 2}, {tokens: 3}, {tokens: 6}];
   assert.deepEqual([1, 2, 3, 4, 6, 7].map(count => buttonsFor(pieces, count)), [1, 1, 2, 3, 3, 0]);
+});
+
+/** @param {[string, number][]} parts texts, and how much each ends */
+const pieces = (...parts) => parts.map(([text, ends], index) => ({text, ends, ids: [index], tokens: index + 1}));
+
+test('a share is that of the buttons up to where the row differs from all others, or of its next word', () => {
+  const row = pieces([' the', 1], [' of', 1], [' sea', 1]);
+  assert.equal(sharedButtons({apart: 1, pieces: row}), 1);
+  assert.equal(sharedButtons({apart: 2, pieces: row}), 2);
+  assert.equal(sharedButtons({apart: 9, pieces: row}), 3, 'a row that nothing sets apart counts whole');
+  assert.equal(sharedButtons({apart: 0, pieces: row}), 0, 'a share of nothing is that of no button');
+  const word = (text, tokens) => ({text, tokens});
+  const split = pieces([' is', 0], ['n', 0], ['’t', 1], [' just', 1]);
+  assert.equal(sharedButtons({apart: 1, pieces: split, next_word: word(' isn’t', 3)}), 3);
+  assert.equal(sharedButtons({apart: 1, pieces: split, next_word: word(' is', 1)}), 1);
+  assert.equal(sharedButtons({apart: 1, pieces: split, next_word: word('', 1)}), 0, 'the text ends');
+  assert.equal(sharedButtons({apart: 1, pieces: pieces(['\n', 1], ['The', 1]), next_word: word('\n', 1)}), 1);
 });
