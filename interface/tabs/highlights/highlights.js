@@ -31,7 +31,7 @@ const EMPTY = 'Write or paste a text: the words are highlighted here where the m
 const LOADING = 'Your text is read when the model is ready.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
 const READ_ONLY = 'Highlights only read: nothing is inserted into your text here.';
-const SHARES = 'Each row’s figure is its share: the chance of its first token, in bold, as the model gives it. Nothing of this enters your text.';
+const SHARES = 'A row’s share is the chance of its first token, in bold, as the model gives it. Nothing of this enters your text.';
 const VISIBLE = /[^\p{C}\p{Z}]/u;   // a character that gives a word a name
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};

@@ -130,7 +130,7 @@ export function mountSheet({element, hooks: given = {}}) {
   const sheet = element.matches('.sheet') ? element : find(element, '.sheet');
   const draft = new TextOwner(find(sheet, '#document textarea', HTMLTextAreaElement), {also: () => [sheet, ...hooks.also()]});
   const notice = new Notice(find(sheet, '#notice'));
-  const mirror = new TextMirror(draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')});
+  const mirror = new TextMirror(draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count'), caretNote: find(sheet, '.caret-note')});
   const instruction = new Instruction({
     toggle: find(sheet, '#instruction-toggle'), off: find(sheet, '#as-is'), hint: find(sheet, '#continues'),
     field: find(sheet, '#instruction', HTMLTextAreaElement), area: find(sheet, '.instruction-area'),

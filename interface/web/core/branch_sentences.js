@@ -34,8 +34,8 @@ const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
   const least = drawn.rows.some(row => row.share?.atLeast) ? ', or the least that it can be (≥)' : '';
-  const what = wordError !== null ? `its next word, in bold, known to ${formatError(wordError)}${least}` : `its ${firsts ? 'first token' : 'beginning'}, in bold`;
-  return `Each row’s figure is its share: the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
+  const what = wordError !== null ? `its next word, in bold, to ${formatError(wordError)}${least}` : `its ${firsts ? 'first token' : 'beginning'}, in bold`;
+  return `A row’s share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
 /**
@@ -124,7 +124,7 @@ export function settingsClause(settings) {
  * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'> & Drawn} drawn
  */
 export const coverageCaption = drawn =>
-  `of what the model thinks could come next${continuesWord(drawn) ? ', with the word you began' : ''}${withoutBanned(drawn)}`;
+  `${continuesWord(drawn) ? 'of how the word you began could go on' : 'of what the model thinks could come next'}${withoutBanned(drawn)}`;
 
 /**
  * The beginning of that sentence.
@@ -262,6 +262,21 @@ export const SHARE_MEANING = 'This is how likely the model finds it, not how goo
  * @param {number} branch
  */
 export const awaitSentence = branch => `Branch ${formatNumber(branch + 1)} is inserted as soon as it is complete. Esc gives it up.`;
+
+const SHOWN_BEFORE = 24;   // characters before the caret that are shown
+
+/**
+ * Where the rows continue, if that is not the end of the text; else empty.
+ * @param {string} text
+ * @param {number} caret its index
+ */
+export function caretSentence(text, caret) {
+  if (!text.slice(caret).trim()) return '';
+  const before = text.slice(0, caret).trimEnd(), words = before.slice(-SHOWN_BEFORE);
+  if (!before) return 'The rows continue at the caret: at the beginning of your text.';
+  const shown = words.length < before.length ? `…${words.replace(/^\S*\s/, '')}` : words;
+  return `The rows continue at the caret, after ${quotedText(shown)}. What follows it stays.`;
+}
 
 export const ROW_GONE = 'That branch is no longer among these: nothing was inserted.';
 

@@ -2,6 +2,7 @@
 // chosen stretches, and the count of words.
 /** @import {Span} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
+import {caretSentence} from '../core/branch_sentences.js';
 import {markedStretches, mirrorStart, stripCells} from '../core/text_marks.js';
 import {continuedLetters} from '../core/figures_and_labels.js';
 import {countWords} from '../core/text_words.js';
@@ -45,17 +46,19 @@ export class TextMirror {
 
   /**
    * @param {TextOwner} draft
-   * @param {{mirror: HTMLElement, strip: HTMLElement, count: HTMLElement}} parts
+   * @param {{mirror: HTMLElement, strip: HTMLElement, count: HTMLElement, caretNote?: HTMLElement}} parts `caretNote`: where it is
+   * said where the rows continue, if that is not the end of the text
    */
-  constructor(draft, {mirror, strip, count}) {
+  constructor(draft, {mirror, strip, count, caretNote}) {
     this.draft = draft;
     this.box = draft.box;
     this.strip = strip;
     this.count = count;
+    this.caretNote = caretNote;
     this.mirror = mirror;
     this.page = find(mirror, '.mirror-page');
     onDetail(draft, 'change', ({kind}) => this.#changed(kind));
-    draft.addEventListener('caret', () => this.#paintSoon());
+    draft.addEventListener('caret', () => this.#moved());
     this.box.addEventListener('input', () => this.#paintSoon());
     this.box.addEventListener('scroll', () => this.#scroll(), {passive: true});
     new ResizeObserver(() => this.#paintSoon()).observe(this.box);
@@ -84,10 +87,20 @@ export class TextMirror {
   #changed(kind) {
     if (kind !== 'caret') this.#ghost = '';
     this.#paintSoon();
-    clearTimeout(this.#counting);
-    this.#counting = setTimeout(() => this.#paintCount(), kind === 'load' ? 0 : COUNT_SETTLES);
+    this.#countSoon(kind === 'load' ? 0 : COUNT_SETTLES);
     // The browser scrolls to the caret by itself only in a box that has the focus.
     if (kind !== 'type' && kind !== 'caret' && this.draft.caret === this.draft.text.length) this.box.scrollTop = this.box.scrollHeight;
+  }
+
+  #moved() {
+    this.#paintSoon();
+    this.#countSoon(COUNT_SETTLES);
+  }
+
+  /** @param {number} wait milliseconds */
+  #countSoon(wait) {
+    clearTimeout(this.#counting);
+    this.#counting = setTimeout(() => this.#paintCount(), wait);
   }
 
   #paintSoon() {
@@ -137,5 +150,8 @@ export class TextMirror {
     this.count.textContent = `${words} ${words === 1 ? 'word' : 'words'} · ${chosen} chosen`;
     this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripElement));
     this.strip.setAttribute('aria-label', words ? `${chosen} of ${words} words were chosen, the others typed.` : 'Nothing is written yet.');
+    if (!this.caretNote) return;
+    this.caretNote.textContent = caretSentence(text, this.draft.caret);
+    this.caretNote.hidden = !this.caretNote.textContent;
   }
 }

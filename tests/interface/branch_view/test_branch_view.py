@@ -756,13 +756,13 @@ def test_a_figure_that_is_only_a_bound_says_so(bench: Bench) -> None:
 
 def test_captions_say_which_figure_it_is(bench: Bench) -> None:
     bench.show(likely())
-    assert "the chance of the row’s beginning: its first token, as the model gives it" in bench.note
+    assert "A row’s share is the chance of its first token, in bold, as the model gives it" in bench.note
     bench.set(**ASKED | {"temperature": 0.7, "top_p": 0.9})
     assert "at temperature 0.7, top-p 0.9" in bench.note
     tree = view_of([path_of((1, two), 4) for two in (1, 2)], mode="forks") | {"given": "lighth"}
     bench.set(**ASKED)
     bench.show(tree)
-    assert "the chance of the row’s beginning: what sets it apart, as the model gives it" in bench.note
+    assert "A row’s share is the chance of its beginning, in bold, as the model gives it" in bench.note
 
 
 def test_coverage_and_share_are_explained_by_one_caption_that_takes_the_focus(bench: Bench) -> None:

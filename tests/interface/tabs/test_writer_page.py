@@ -386,12 +386,26 @@ def test_the_text_behind_the_caret_is_never_changed(visit: Visit) -> None:
 
 
 @pytest.mark.slow
+def test_it_is_said_where_the_rows_continue_if_the_caret_is_within_the_text(tiny: Visit) -> None:
+    tiny.type("The sea and the wind")
+    said = tiny.page.locator(".caret-note")
+    tiny.wait_until_settled()
+    expect(said).to_be_hidden()
+    put_caret(tiny, len("The sea"))
+    expect(said).to_have_text("The rows continue at the caret, after “The sea”. What follows it stays.")
+    tiny.page.locator("#depth").focus()
+    expect(said).to_be_visible()
+    put_caret(tiny, len("The sea and the wind"))
+    expect(said).to_be_hidden()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["The old lighthouse ", "The old lighth", "The  old  "])
 def test_a_partly_typed_word_or_spaces_stay_and_the_probabilities_say_so(default_visit: Visit, text: str) -> None:
     default_visit.type(text)
     default_visit.wait_until_settled()
     told = default_visit.page.locator("#coverage").inner_text()
-    assert ("with the word you began" in told) == (not text.endswith(" "))
+    assert ("how the word you began could go on" in told) == (not text.endswith(" "))
     inserted = accept(default_visit, 0, 0)
     assert default_visit.text == text + inserted
     assert not (text.endswith(" ") and inserted.startswith(" "))

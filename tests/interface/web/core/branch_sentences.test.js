@@ -31,7 +31,7 @@ test('the coverage sentence says how many branches there are and what they hold'
   const ofWhat = (given, banned, next = ' sea') => words.coverageCaption({given, wanted: {banned}, without: [], rows: [{pieces: [{text: next}]}]});
   assert.equal(ofWhat(''), 'of what the model thinks could come next');
   for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks could come next', 'no row continues the word');
-  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, with the word you began');
+  assert.equal(ofWhat(' lig', 0, 'ht'), 'of how the word you began could go on');
   assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
 });
 
@@ -92,15 +92,15 @@ const CLICK = 'Each button is a token: a word, or a part of one. Click one to wr
 
 test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
-  assert.equal(caption(), `Each row’s figure is its share: the chance of its first token, in bold, as the model gives it. ${CLICK}`);
-  assert.equal(caption({firsts: false}), `Each row’s figure is its share: the chance of its beginning, in bold, as the model gives it. ${CLICK}`);
-  const first = 'Each row’s figure is its share: the chance of its first token, in bold, as the model gives it';
+  assert.equal(caption(), `A row’s share is the chance of its first token, in bold, as the model gives it. ${CLICK}`);
+  assert.equal(caption({firsts: false}), `A row’s share is the chance of its beginning, in bold, as the model gives it. ${CLICK}`);
+  const first = 'A row’s share is the chance of its first token, in bold, as the model gives it';
   assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after your whole text, whose last word may go on. ${CLICK}`);
   assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CLICK}`);
 });
 
 test('the caption names temperature and top-p', () => {
-  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('Each row’s figure is its share: the chance of its first token, in bold, ', '').replace(` ${CLICK}`, '');
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('A row’s share is the chance of its first token, in bold, ', '').replace(` ${CLICK}`, '');
   assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives it.');
   assert.equal(caption({temperature: 0.7}), 'at temperature 0.7.');
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');
@@ -111,7 +111,7 @@ test('the caption names temperature and top-p', () => {
 
 test('rows that are only to be read invite no click', () => {
   const sentence = words.summarySentence({state: 'settled'}, drawn(), 0, true);
-  assert.equal(sentence, 'Each row’s figure is its share: the chance of its first token, in bold, as the model gives it.');
+  assert.equal(sentence, 'A row’s share is the chance of its first token, in bold, as the model gives it.');
 });
 
 test('settings of odds are named where they are not those of the model', () => {
@@ -144,7 +144,7 @@ test('every state without rows has a sentence', () => {
 });
 
 test('while rows grow, the summary is the same', () => {
-  assert.ok(words.summarySentence({state: 'thinking'}, drawn()).startsWith('Each row’s figure is its share'));
+  assert.ok(words.summarySentence({state: 'thinking'}, drawn()).startsWith('A row’s share is'));
 });
 
 const cost = {passes: 4, tokens: 19, seconds: 0.0614};
@@ -217,4 +217,14 @@ test('beside forks stands where rows part', () => {
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));
+});
+
+test('where the rows continue is said if it is not the end of the text', () => {
+  const text = 'Mara had a key. The church was far away, and the wind';
+  assert.equal(words.caretSentence(text, text.length), '');
+  assert.equal(words.caretSentence(`${text} \n`, text.length), '', 'only spaces follow');
+  assert.equal(words.caretSentence(text, 8), 'The rows continue at the caret, after “Mara had”. What follows it stays.');
+  assert.equal(words.caretSentence(text, 40), 'The rows continue at the caret, after “…church was far away,”. What follows it stays.');
+  assert.equal(words.caretSentence(text, 0), 'The rows continue at the caret: at the beginning of your text.');
+  assert.equal(words.caretSentence('', 0), '');
 });

@@ -115,7 +115,7 @@ test('a pinned row that continues a growing one has the odds of its word', () =>
 
 test('a share is said to be of a word, and how well it is known', () => {
   const drawn = shapeRows(wordView(), {odds: 'words'});
-  assert.match(summarySentence({state: 'settled'}, drawn), /^Each row’s figure is its share: the chance of its next word, in bold, known to ±0\.1\u00a0%, as the model gives it\./);
+  assert.match(summarySentence({state: 'settled'}, drawn), /^A row’s share is the chance of its next word, in bold, to ±0\.1\u00a0%, as the model gives it\./);
   const label = (word, letters) => shareLabel({share: {p: 0.12}, apart: 1, pieces: [], next_word: word}, letters).replaceAll('\u00a0', ' ');
   assert.equal(label({text: ' careful', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next word, “careful”');
   assert.equal(label({text: 'mbed', tokens: 1, share: 0.12, error: 0}, 'cli'), '12 % chance of this next word, “climbed”');
