@@ -94,7 +94,7 @@ test('a share that is not known yet is the least that it can be, and the rows ke
   assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.rest.p), rounded(drawn.wordError)], [true, true, 0.79, 0]);
   assert.deepEqual(drawn.rows.map(({share}) => formatKnown(share).replace('\u00a0', ' ').replace('\u00a0', ' ')), ['…', '≥ 1 %', '20 %']);
   assert.match(shareLabel(drawn.rows[0]), /^The chance is not known yet of this next word, “/);
-  assert.match(summarySentence({state: 'settled'}, drawn), /its next word, known to ±0\.1\u00a0%, or the least that it can be \(≥\), as/);
+  assert.match(summarySentence({state: 'settled'}, drawn), /its next word, in bold, to ±0\.1\u00a0%, or the least that it can be \(≥\), as/);
   assert.equal(shapeRows(view, {odds: 'words', order: 'path'}).rows.length, 3);
 });
 
