@@ -37,6 +37,7 @@ export function mount({element, props, watch}) {
   onDetail(root, 'ahead', ({ready, keys, tokens}) => view.update({type: 'ahead', ready, keys, tokens}));
   onDetail(root, 'announceTab', ({text}) => view.update({type: 'announceTab', text}));
   onDetail(root, 'confirm', ({kind, text}) => view.update({type: 'confirm', kind, text}));
+  onDetail(root, 'follow', ({edit = null}) => view.update({type: 'follow', edit}));
   onDetail(root, 'refuse', ({because}) => view.refuse(because));
   onDetail(root, 'veil', ({veiled}) => view.update({type: 'veil', veiled}));
   const showValue = () => { if (props.value) view.update({type: 'show', detail: props.value}); };
@@ -61,6 +62,11 @@ export class BranchView {
    * @type {ReturnType<typeof focusPosition>}
    */
   #lostFocus = null;
+  /**
+   * The position from which the focus follows a changed row, and the column where it goes; null for the changed piece.
+   * @type {{line: number, column: number, goal: number | null} | null}
+   */
+  #follows = null;
 
   /**
    * @param {HTMLElement} root
@@ -128,7 +134,7 @@ export class BranchView {
     const before = this.state, now = this.state = reduce(before, event);
     if (now === before) return;
     if (now.rowsRevision !== before.rowsRevision) for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
-    if (now.drawn !== before.drawn) this.#paintRows();
+    if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
     this.#paintMarks(before);
     this.#paintStatus();
@@ -136,7 +142,8 @@ export class BranchView {
     if (changed) dispatch(this.root, 'drawn');
   }
 
-  #paintRows() {
+  /** @param {BranchViewState} before */
+  #paintRows(before) {
     const {root, state} = this, position = focusPosition(root) ?? (document.activeElement === document.body ? this.#lostFocus : null);
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
     paintCover(this.cover, state.drawn, Boolean(state.shown?.stored));
@@ -144,8 +151,23 @@ export class BranchView {
     this.scrolling.mark();
     this.#markReadOnly();
     if (position && !focusPosition(root)) focusAt(root, position);
+    if (position) this.#followChange(position, before);
     this.#lostFocus = focusPosition(root) ? null : position;
     keepTabStop(root);
+  }
+
+  /**
+   * Let the focus follow a changed row to where it stands now, if it was on it, or where the change was made.
+   * @param {NonNullable<ReturnType<typeof focusPosition>>} position of the focus before the paint
+   * @param {BranchViewState} before
+   */
+  #followChange(position, {followedAt: from}) {
+    const {followedAt: to} = this.state, {line, column, token} = position;
+    if (token && from?.line === line) this.#follows = {line, column, goal: column};
+    const follows = this.#follows;
+    if (!to) return;
+    this.#follows = null;
+    if (follows?.line === line && follows.column === column) focusAt(this.root, {line: to.line, column: follows.goal ?? to.column, token: true});
   }
 
   /** Branches that are only to be read say that nothing can be done with them. */
@@ -242,9 +264,19 @@ export class BranchView {
     if (!choice) return false;
     /** @type {AcceptDetail} */
     const detail = {...choice, byKeyboard, pointer};
-    if (isCurrent(this.state, choice) && dispatch(this.root, 'accept', detail, {bubbles: true, cancelable: true})) return true;
+    const isAmongRows = focusPosition(this.root) !== null;
+    if (isCurrent(this.state, choice) && dispatch(this.root, 'accept', detail, {bubbles: true, cancelable: true})) {
+      if (byKeyboard && isAmongRows && choice.rest) this.#focusRest();
+      return true;
+    }
     this.refuse(detail.because);
     return false;
+  }
+
+  /** After a key the focus is on what is left of the row that was accepted. */
+  #focusRest() {
+    const {drawn: {rows}, expectedRevision} = this.state, line = rows.findIndex(row => row.pinned && row.revision === expectedRevision);
+    if (line >= 0) focusAt(this.root, {line, column: 0, token: true});
   }
 
   /** @param {Target | null} target */
@@ -276,7 +308,12 @@ export class BranchView {
     const text = replacementText(row.pieces[piece].text, typed);
     if (text === null) return;
     const detail = editOf(row, piece, text);
-    if (!isInert(this.state, row) && dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) return;
+    if (!isInert(this.state, row) && dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) {
+      const position = focusPosition(this.root);
+      this.#follows = position && {...position, goal: null};
+      this.update({type: 'follow', edit: detail.edit});
+      return;
+    }
     this.refuse(detail.because);
   }
 

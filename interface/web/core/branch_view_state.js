@@ -1,6 +1,6 @@
 // The state of a branch view: one object, changed by one pure function. What is drawn follows from the state alone.
 /**
- * @import {BranchRemainder, Choice, DrawnOther, DrawnRow, DrawnView, RowPiece, RowSettings, ShowDetail, View} from './types.d.ts'
+ * @import {BranchRemainder, Choice, DrawnOther, DrawnRow, DrawnView, RowEdit, RowPiece, RowSettings, ShowDetail, View} from './types.d.ts'
  */
 /** @import {AwaitedRow} from './awaited_row.js' */
 /** @import {Confirmation} from './confirmations.js' */
@@ -9,7 +9,8 @@ import {
   summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
-import {continuedLetters} from './figures_and_labels.js';
+import {continuedLetters, spokenQuote} from './figures_and_labels.js';
+import {editedPosition} from './row_edits.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
 import {withConfirmation, withSentence} from './confirmations.js';
@@ -35,6 +36,8 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @property {boolean} othersOpen whether the list of other beginnings is open
  * @property {Target | null} pointed the button that is pointed at or has the focus
  * @property {AwaitedRow | null} awaited the row that is accepted once it is complete
+ * @property {{edit: RowEdit, seen: boolean} | null} followed the row that was changed last, and whether its view has been shown
+ * @property {{line: number, column: number} | null} followedAt where that row stands among the drawn ones
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
@@ -50,7 +53,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. Alt+P continues it.';
@@ -63,7 +66,7 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
-  refusal: null, refusals: 0, announcement: '', confirmed: [], tabAnnouncement: '', tabText: null,
+  followed: null, followedAt: null, refusal: null, refusals: 0, announcement: '', confirmed: [], tabAnnouncement: '', tabText: null,
   readOnly: false, veiled: false, drawn: NOTHING,
 };
 
@@ -92,6 +95,7 @@ function change(state, event) {
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;
     case 'confirm': return confirm(state, event);
+    case 'follow': return redraw({...state, followed: event.edit && {edit: event.edit, seen: false}});
     case 'point': return {...state, pointed: event.target};
     case 'refuse': {
       const refusal = event.because ?? REFUSAL;
@@ -123,7 +127,7 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
   if (revision > state.rowsRevision && (view || pinned)) next = {...withoutAhead(next), rowsRevision: revision};
   next = redraw(next);
   if (status === 'thinking') return next;
-  return status === 'settled' && view && !next.veiled ? announceRows(next) : announceConfirmed(next);
+  return status === 'settled' && view && !next.veiled ? announceRows(findFollowed(next)) : announceConfirmed(next);
 }
 
 /**
@@ -135,6 +139,19 @@ function announceRows(state) {
   const {confirmed} = state, sentence = announcementSentence(state.drawn);
   if (!confirmed.length && state.announcement.endsWith(sentence)) return state;
   return {...state, announcement: withSentence(confirmed, sentence), confirmed: []};
+}
+
+/**
+ * Confirm the row that was changed last: its new place among the rows when it is shown first, and that it is gone.
+ * @type {(state: BranchViewState) => BranchViewState}
+ */
+function findFollowed(state) {
+  const {followed, followedAt, drawn} = state;
+  // Before its first view an older one may still come.
+  if (!followed || Boolean(followedAt) === followed.seen) return state;
+  if (!followedAt) return {...state, followed: null, confirmed: withConfirmation(state.confirmed, {kind: 'lost'})};
+  const {line} = followedAt, text = textUpTo(drawn.rows[line], drawn.rows[line].pieces.length - 1);
+  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1} is now ${spokenQuote(text)}.`})};
 }
 
 /**
@@ -219,7 +236,8 @@ function redraw(state) {
     const wanted = {k: 0, depth: Infinity, until: 'tokens', ...base.wanted};
     rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
   }
-  const next = {...state, drawn: {...base, rows}, othersOpen: state.othersOpen && base.others.length > 0};
+  const followedAt = editedPosition(rows, state.followed?.edit ?? null);
+  const next = {...state, drawn: {...base, rows}, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
   return next.pointed && !targetExists(next, next.pointed) ? {...next, pointed: null} : next;
 }
 

@@ -42,6 +42,30 @@ export function withEdit(edits, {revision, edit}) {
 }
 
 /**
+ * The same changes for another revision of the same text: its prompt is another one. A change that keeps a banned token is left
+ * out.
+ * @param {RowEdits} edits
+ * @param {number} revision
+ * @param {number[]} banned token ids
+ * @returns {RowEdits}
+ */
+export const editsKept = ({list}, revision, banned) => ({revision, list: list.filter(({before}) => !before.some(id => banned.includes(id)))});
+
+/**
+ * Where a changed row stands, and the first of its pieces that was put there; null if it is not among the rows.
+ * @param {Pick<DrawnRow, 'branch' | 'pieces'>[]} rows
+ * @param {Pick<RowEdit, 'before' | 'text'> | null} edit
+ * @returns {{line: number, column: number} | null}
+ */
+export function editedPosition(rows, edit) {
+  if (!edit) return null;
+  const {before} = edit, text = edit.text.trim();
+  const line = rows.findIndex(({branch, pieces}) => branch.edited?.[0] === before.length && before.every((id, index) => branch.ids[index] === id)
+    && pieces.filter(piece => piece.isEdited).map(piece => piece.text).join('').trim().startsWith(text));
+  return line < 0 ? null : {line, column: rows[line].pieces.findIndex(piece => piece.isEdited)};
+}
+
+/**
  * The changes of the rows of a revision.
  * @param {RowEdits} edits
  * @param {number} revision

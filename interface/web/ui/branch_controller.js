@@ -9,7 +9,7 @@
 import * as header from './header.js';
 import {GUESS_FIRST, noRowsSentence} from '../core/branch_sentences.js';
 import {GhostText} from './ghost_text.js';
-import {NO_EDITS, editsAt, withEdit} from '../core/row_edits.js';
+import {NO_EDITS, editsAt, editsKept, withEdit} from '../core/row_edits.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {ServerRequests} from '../net/requests.js';
 import {dispatch, onDetail} from './events.js';
@@ -26,6 +26,7 @@ const SELECTION = 'A selection pauses branching.';
  * @type {Record<string, [string, string]>}
  */
 const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['banned', 'unbanned'], redo: ['allowed', 'rebanned']};
+const PROMPT_KINDS = ['prompt', 'prompting'];   // changes after which the text is the same
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 
@@ -126,6 +127,7 @@ export class BranchController {
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     onDetail(draft, 'change', ({kind, text}) => {
       if (kind === 'undo' || kind === 'redo') this.#confirm(kind === 'undo' ? 'undone' : 'redone', text);
+      this.#keepEdits(kind);
       if (kind !== 'accept') this.#update(kind);
     });
     // A composition that is given up changes nothing, but a request has waited for its end.
@@ -384,6 +386,20 @@ export class BranchController {
     if (detail.pinned) this.pinned = null;
     this.#dispatch('state', {state: 'thinking'});
     this.#request();
+  }
+
+  /**
+   * Changed rows stay while the text does, as after a ban.
+   * @param {string} kind of the draft's change
+   */
+  #keepEdits(kind) {
+    if (!this.#edits.list.length) return;
+    if (PROMPT_KINDS.includes(kind)) {
+      this.#edits = editsKept(this.#edits, this.draft.revision, this.hooks.prompt().banned ?? []);
+    } else {
+      this.#edits = NO_EDITS;
+      this.#dispatch('follow', {});
+    }
   }
 
   /** @param {CustomEvent<AcceptDetail>} event */

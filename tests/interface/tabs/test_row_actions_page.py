@@ -99,3 +99,40 @@ def test_what_a_key_did_is_announced_with_the_rows_that_follow(visit: Visit) -> 
     press(visit, "Alt+p")
     expect(said).to_contain_text("Branching goes on.")
     assert "paused" not in heard(visit)
+
+
+FOLLOWED = """() => {
+  const row = document.activeElement.closest('.branch');
+  return row ? [...row.querySelectorAll('[data-edited]')].map(one => one.dataset.text) : [];
+}"""
+
+
+def test_the_focus_follows_a_changed_row_which_a_ban_leaves(visit: Visit) -> None:
+    write(visit)
+    said, edited = visit.page.locator("#branches .announcement"), visit.page.locator("#branches [data-edited]")
+    press(visit, "Alt+ArrowDown", "ArrowDown", "F2")
+    visit.page.locator(".row-editor").fill("never")
+    press(visit, "Enter")
+    expect(edited).not_to_have_count(0)
+    expect(said).to_contain_text("Changed: row ")
+    assert "".join(visit.page.evaluate(FOLLOWED)).strip() == "never"
+    assert visit.page.evaluate("document.activeElement.matches('[data-edited]')"), "the focus is on what was put there"
+    press(visit, "End", "Delete")
+    expect(visit.page.locator("#controls .never button")).to_have_count(1)
+    expect(said).to_contain_text("Banned: ")
+    visit.wait_until_settled()
+    expect(edited).not_to_have_count(0)
+    assert "".join(visit.page.evaluate(FOLLOWED)).strip() == "never"
+
+
+def test_after_enter_the_focus_is_on_the_rest_of_the_row_that_was_accepted(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
+    rest = visit.pieces(2)[2:]
+    press(visit, "Enter")
+    for _ in range(2):
+        assert focused(visit) == "token"
+        assert visit.page.evaluate("document.activeElement.closest('.branch').matches('[data-pinned]')")
+        assert visit.page.evaluate("document.activeElement.dataset.text") == rest[0]
+        visit.wait_until_settled()
+    assert visit.text != TEXT

@@ -324,3 +324,18 @@ test('nothing says that branching is paused after it goes on', () => {
   assert.equal(run([{type: 'status', state: 'settled'}], resumed).announcement, 'Branching goes on.');
   assert.equal(run([{type: 'expect', revision: 2}, show(2, likelyView())], resumed).announcement, `Branching goes on. ${ROWS}`);
 });
+
+test('a changed row is announced with its new position when it is shown, and once more when it is gone', () => {
+  const changed = likelyView(), [, , , last] = changed.branches;
+  last.edited = [1, 2];
+  const edit = {row: [1, 2], before: last.ids.slice(0, 1), text: last.pieces[1].text}, asked = run([{type: 'follow', edit}], settled(1));
+  const early = run([show(1, likelyView())], asked);
+  assert.deepEqual([early.followedAt, early.announcement], [null, ROWS]);
+  const state = run([show(1, changed)], early), {line, column} = state.followedAt;
+  assert.deepEqual([state.drawn.rows[line].branch.ids, column], [last.ids, 1]);
+  assert.ok(state.announcement.startsWith(`Changed: row ${line + 1} is now “`) && state.announcement.endsWith(ROWS), state.announcement);
+  assert.equal(run([show(1, changed)], state).announcement, state.announcement);
+  const gone = run([show(2, likelyView()), show(2, likelyView())], state);
+  assert.equal(gone.announcement, `The row that you changed is gone. ${ROWS}`);
+  assert.equal(run([{type: 'follow', edit: null}, show(2, likelyView())], state).announcement, state.announcement);
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {NO_EDITS, editOf, editsAt, replacementText, withEdit} from '../../../../interface/web/core/row_edits.js';
+import {NO_EDITS, editOf, editedPosition, editsAt, editsKept, replacementText, withEdit} from '../../../../interface/web/core/row_edits.js';
 
 test('a word that is typed keeps the white space before it, a sign does not, and nothing new is no change', () => {
   assert.equal(replacementText(' sea', 'sky'), ' sky');
@@ -31,4 +31,22 @@ test('changes add up within one revision of the text, to eight at most', () => {
   assert.deepEqual(editsAt(edits, 4), []);
   assert.deepEqual(withEdit(edits, {revision: 4, edit: {row: [9], before: [], text: 'y'}}),
     {revision: 4, list: [{row: [9], before: [], text: 'y'}]});
+});
+
+test('changes stay with the same text, but for those that keep a banned token', () => {
+  const edits = {revision: 3, list: [{row: [1, 2], before: [1], text: ' a'}, {row: [4, 5], before: [], text: ' b'}]};
+  assert.deepEqual(editsKept(edits, 4, [2, 4]), {revision: 4, list: edits.list});
+  assert.deepEqual(editsKept(edits, 5, [1]), {revision: 5, list: [edits.list[1]]});
+});
+
+test('a changed row is found by what was kept before the change and by its text', () => {
+  const row = (ids, edited, ...pieces) => ({branch: {ids, edited}, pieces: pieces.map(([text, isEdited]) => ({text, isEdited}))});
+  const rows = [
+    row([9, 8], undefined, [' the', false]), row([1, 5, 6], [1, 2], [' a', false], [' never', true], [' more', false]),
+    row([2, 5], [1, 2], [' b', false], [' never', true]), row([7, 3], [0, 1], [' sky', true], [' is', false]),
+  ];
+  assert.deepEqual(editedPosition(rows, {before: [1], text: ' never'}), {line: 1, column: 1});
+  assert.deepEqual(editedPosition(rows, {before: [2], text: ' never'}), {line: 2, column: 1});
+  assert.deepEqual(editedPosition(rows, {before: [], text: ' sky'}), {line: 3, column: 0});
+  for (const gone of [null, {before: [1], text: ' ever'}, {before: [3], text: ' never'}, {before: [], text: ' the'}]) assert.equal(editedPosition(rows, gone), null);
 });
