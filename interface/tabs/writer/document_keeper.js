@@ -55,8 +55,8 @@ export class DocumentKeeper {
    * @param {Instruction} parts.instruction
    * @param {Notice} parts.notice
    * @param {SheetHooks} parts.hooks
-   * @param {(instruction: string, use: () => void, done: () => void) => void} parts.offer shows a link's instruction to the
-   *   person, and calls `done` when that is over
+   * @param {(instruction: string, use: () => void, done: () => void) => void} parts.offer shows the instruction of a link or a
+   *   file to the person, and calls `done` when that is over
    * @param {() => void} parts.play shows the replay of the open document
    */
   constructor({draft, instruction, notice, hooks, offer, play}) {
@@ -133,12 +133,22 @@ export class DocumentKeeper {
   async importFile(file) {
     try {
       const found = await readDocumentFile(file);
-      this.#openFields(found, found.name);
+      const offered = await this.#unknownInstruction(found), done = () => { if (found.play) this.play(); };
+      this.#openFields(offered ? {...found, instruction: '', instructed: false} : found, found.name);
       this.notice.show(`“${file.name}” is open, as a document of its own.`);
-      if (found.play) this.play();
+      if (offered) this.offer(offered, () => this.instruction.set(offered), done);
+      else done();
     } catch (error) {
       this.notice.show(/** @type {Error} */ (error).message, null, {stays: true});
     }
+  }
+
+  /**
+   * The instruction that a file brings into force and that no document of this browser has; else empty.
+   * @param {DocumentFields} found
+   */
+  async #unknownInstruction({instruction, instructed}) {
+    return instruction && instructed && !await this.library.hasInstruction(instruction) ? instruction : '';
   }
 
   async exportJson() {

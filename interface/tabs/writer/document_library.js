@@ -127,6 +127,18 @@ export class DocumentLibrary extends EventTarget {
   }
 
   /**
+   * Whether a document of this browser has this instruction.
+   * @param {string} instruction
+   */
+  async hasInstruction(instruction) {
+    if (this.current && this.snapshot().instruction === instruction) return true;
+    for (const {id} of await this.store.cards()) {
+      if ((await this.store.read(id))?.instruction === instruction) return true;
+    }
+    return false;
+  }
+
+  /**
    * Store a document beside the open one.
    * @param {DocumentFields} fields
    * @param {string} [name]

@@ -559,6 +559,32 @@ def test_invalid_settings_of_a_link_are_ignored(context: Any, address: str) -> N
     assert tab.get("document.querySelector('#offer-dialog').open") is False
 
 
+def test_the_instruction_of_a_file_is_shown_before_it_is_used_unless_it_is_known_here(tab: Tab) -> None:
+    def bring(instruction: str, **more: Any) -> None:
+        document = {"format": "lookahead", "version": 1, "text": "Hi", "instruction": instruction, "instructed": True}
+        file = {"name": "a.json", "mimeType": "application/json", "buffer": json.dumps({**document, **more}).encode()}
+        tab.page.set_input_files("#import input", file)
+
+    opened = "document.querySelector('#offer-dialog').open"
+    bring("Be brief.")
+    tab.page.wait_for_function(opened)
+    assert tab.find("#offer-dialog .offered").inner_text() == "Be brief."
+    assert tab.get("paper.instruction()") is None, "it is shown before it is used"
+    tab.find("#offer-leave").click()
+    assert tab.get("paper.instruction()") is None
+    bring("Be brief.")
+    tab.page.wait_for_function(opened)
+    tab.find("#offer-use").click()
+    assert tab.get("paper.instruction()") == "Be brief."
+    bring("Be brief.", text="Another")
+    tab.page.wait_for_function("paper.draft.text === 'Another'")
+    assert tab.get(opened) is False, "this browser has that instruction already"
+    assert tab.get("paper.instruction()") == "Be brief."
+    bring("Be long.", instructed=False, text="A third")
+    tab.page.wait_for_function("paper.draft.text === 'A third'")
+    assert (tab.get(opened), tab.get("paper.instruction()")) == (False, None), "it is not in force"
+
+
 def test_a_text_too_long_for_a_link_is_offered_as_a_file(tab: Tab) -> None:
     dice = random.Random(0)
     tab.fill(" ".join(str(dice.randrange(100_000)) for _ in range(6000)))

@@ -240,6 +240,10 @@ def test_files_are_text_by_name_and_content(hostile: Visit) -> None:
             "left": [left],
         }  # fmt: skip
         bring(hostile, "document.json", json.dumps(document), "application/json")
+        hostile.page.wait_for_selector("#offer-dialog[open]")
+        assert hostile.page.locator(".offered").text_content() == payload
+        assert hostile.page.locator("#instruction").input_value() == ""
+        hostile.page.locator("#offer-use").click()
         assert hostile.text == f"The{payload}"
         assert hostile.page.locator("#documents .name").text_content() == payload
         assert hostile.page.locator("#instruction").input_value() == payload

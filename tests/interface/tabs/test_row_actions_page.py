@@ -136,3 +136,14 @@ def test_after_enter_the_focus_is_on_the_rest_of_the_row_that_was_accepted(visit
         assert visit.page.evaluate("document.activeElement.dataset.text") == rest[0]
         visit.wait_until_settled()
     assert visit.text != TEXT
+
+
+def test_the_arrows_lead_to_everything_else_and_into_its_list(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown", *["ArrowDown"] * visit.rows)
+    assert visit.page.evaluate("document.activeElement.matches('#branches .more')")
+    press(visit, "Enter", "ArrowDown", "ArrowRight")
+    expect(visit.page.locator("#branches [data-rest='1']")).to_be_focused()
+    text = visit.page.locator("#branches [data-rest='1']").get_attribute("data-text")
+    press(visit, "Enter")
+    assert visit.text == TEXT + str(text)
