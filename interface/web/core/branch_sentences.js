@@ -47,7 +47,7 @@ const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count,
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
 /** Where the rows of the mode “forks” part. */
-export const FORKS_PART = 'Forks: rows part where the second likeliest token has 15 % or more.';
+export const FORKS_PART = 'Forks: rows split where other tokens than the likeliest have 15 % or more at that point; the likeliest rows stay.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}
@@ -121,10 +121,11 @@ export function settingsClause(settings) {
 /**
  * The end of the sentence "These 5 hold 71 % …". It is one line, so that nothing moves where a word begins or ends; the
  * sentence on shares says it at length.
- * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'> & Drawn} drawn
+ * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'> & Partial<Pick<DrawnView, 'firsts' | 'wordError'>> & Drawn} drawn
  */
 export const coverageCaption = drawn =>
-  `${continuesWord(drawn) ? 'of how the word you began could go on' : 'of what the model thinks could come next'}${withoutBanned(drawn)}`;
+  `${continuesWord(drawn) ? 'of how the word you began could go on' : 'of what the model thinks could come next'}` +
+  `${drawn.firsts === false && (drawn.wordError ?? null) === null ? ', all bold tokens counted' : ''}${withoutBanned(drawn)}`;
 
 /**
  * The beginning of that sentence.

@@ -33,6 +33,9 @@ test('the coverage sentence says how many branches there are and what they hold'
   for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks could come next', 'no row continues the word');
   assert.equal(ofWhat(' lig', 0, 'ht'), 'of how the word you began could go on');
   assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
+  const deep = {given: '', wanted: {}, without: [], rows: [], firsts: false};
+  assert.equal(words.coverageCaption(deep), 'of what the model thinks could come next, all bold tokens counted');
+  assert.equal(words.coverageCaption({...deep, wordError: 0.001}), 'of what the model thinks could come next', 'one word of each row');
 });
 
 test('likely banned tokens are named with the odds that they would have', () => {
@@ -213,7 +216,7 @@ test('a mode that found fewer rows than asked for says so', () => {
 
 test('beside forks stands where rows part', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: rows part where the second likeliest token has 15 % or more.';
+  const why = 'Forks: rows split where other tokens than the likeliest have 15 % or more at that point; the likeliest rows stay.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));

@@ -531,17 +531,19 @@ test('the authors are the same whatever was looked at before', () => withDice(60
 
 test('a key after an undo does not wait for a long history', () => {
   const page = new Page();
+  const start = performance.now();
   for (let step = 0; step < 1003; step += 1) {
     page.write(' typed');
     page.accept(' chosen');
   }
-  const began = performance.now();
+  const began = performance.now(), making = began - start;
   for (let turn = 0; turn < 5; turn += 1) {
     page.undo();
     page.undo();
     page.write(` other ${turn}`);
   }
-  assert.ok(performance.now() - began < 3000, 'it took 30 seconds when all steps were followed anew each time');
+  const ratio = (performance.now() - began) / making;
+  assert.ok(ratio < 60, `15 steps took ${ratio.toFixed(2)} times as long as the 2,006 before`);
   for (const word of [' a', ' few', ' more', ' words', ' at', ' the', ' end']) {
     page.history.authors(page.state);
     page.accept(word);   // drops the oldest step
