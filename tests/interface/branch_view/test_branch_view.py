@@ -771,7 +771,7 @@ def test_coverage_and_share_are_explained_by_one_caption_that_takes_the_focus(be
     bench.page.locator("#box").focus()
     bench.press("Tab")
     expect(total).to_be_focused()
-    assert "Coverage: the chance" in str(total.get_attribute("data-tip"))
+    assert "Coverage: the shares of these rows together" in str(total.get_attribute("data-tip"))
     assert "Share, the figure of each row" in str(total.get_attribute("data-tip"))
     expect(total).to_have_accessible_description(re.compile("the chance of the row’s beginning"))
     bench.press("Tab")
