@@ -94,7 +94,7 @@ def test_share_coverage_and_authorship_are_explained_over_no_row(visit: Visit, w
     page, tip = visit.page, visit.page.locator(".tip")
     page.set_viewport_size({"width": width, "height": 844})
     for selector, words in {
-        "#coverage .sum": "Coverage: the chance",
+        "#coverage .sum": "Coverage: the shares of these rows together",
         "#branches [data-branch='2'] .share": "not how good it is",
         "#document ~ .strip": "grey was typed, green was chosen",
     }.items():
@@ -137,7 +137,7 @@ def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, t
         opened.wait_until_settled()
         page, tip = opened.page, opened.page.locator(".tip")
         for selector, words in {
-            "#coverage .sum": "Coverage: the chance",
+            "#coverage .sum": "Coverage: the shares of these rows together",
             "#branches [data-branch='0'] .share": "not how good it is",
             "#document ~ .strip": "green was chosen",
         }.items():

@@ -223,7 +223,7 @@ def test_the_choice_of_forks_says_where_rows_part(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = "Forks: rows split where other tokens than the likeliest have 15 % or more at that point; the likeliest rows stay."
+    why = "Forks: rows split where other tokens than the likeliest have 15 % or more at that point; the likeliest rows"
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
