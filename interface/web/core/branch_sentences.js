@@ -300,10 +300,13 @@ export function noRowsSentence({state, paused, selected}) {
 }
 
 /**
- * What a screen reader says of a settled view: the coverage, and how each row begins.
- * @param {Pick<DrawnView, 'count' | 'coverage'> & {rows: {pieces: Pick<RowPiece, 'text'>[]}[]}} drawn
+ * What a screen reader says of a settled view: the coverage, and how each row begins, up to what sets it apart.
+ * @param {Pick<DrawnView, 'count' | 'coverage'> & {rows: (Partial<Pick<Row, 'apart'>> & {pieces: (Pick<RowPiece, 'text'> & Partial<RowPiece>)[]})[]}} drawn
  */
 export function announcementSentence({count, coverage, rows}) {
-  const beginnings = rows.map(row => spokenText(row.pieces.slice(0, 3).map(piece => piece.text).join('')) || 'end');
+  const beginnings = rows.map(({pieces, apart = 0}) => {
+    const index = pieces.findIndex(({tokens = 0}) => tokens >= apart), size = Math.max(3, (index < 0 ? pieces.length : index) + 1);
+    return spokenText(pieces.slice(0, size).map(piece => piece.text).join('')) || 'end';
+  });
   return `${coverageSubject(count)} ${formatKnown(coverage)}: ${beginnings.join('; ')}`;
 }

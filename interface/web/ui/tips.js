@@ -22,6 +22,8 @@ export class Tips {
   /** @type {HTMLElement | null} */
   #owner = null;
   #touched = false;   // whether the sentence was asked for by a finger
+  // A sentence of another figure than the one that is seen would contradict it: a paint of the rows changes both.
+  #changes = new MutationObserver(() => this.#show(this.#owner?.isConnected && isVisible(this.#owner) ? this.#owner : null));
 
   /** @param {HTMLElement} page */
   constructor(page) {
@@ -50,10 +52,21 @@ export class Tips {
     return focused?.matches(':focus-visible') && !isWritten(focused) ? tipped(focused) : null;
   }
 
+  /** Follow the sentence of an element while it is shown. @param {HTMLElement | null} owner */
+  #watch(owner) {
+    this.#changes.disconnect();
+    if (!owner) return;
+    this.#changes.observe(owner, {attributeFilter: ['data-tip', 'hidden']});
+    // A row that a paint removes takes its sentence along.
+    const frame = owner.closest(FRAMES);
+    if (frame) this.#changes.observe(frame, {attributeFilter: ['hidden'], childList: true, subtree: true});
+  }
+
   /** @param {HTMLElement | null} owner */
   #show(owner) {
     const sentence = owner?.dataset.tip ?? '';
     if (owner === this.#owner && sentence === this.element.textContent) return;
+    if (owner !== this.#owner) this.#watch(owner);
     this.#owner = owner;
     this.element.textContent = sentence;
     this.element.hidden = !sentence;

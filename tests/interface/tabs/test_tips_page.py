@@ -173,3 +173,19 @@ def test_in_the_tree_no_sentence_covers_the_coverage_or_the_toolbar(visit: Visit
                 control.hover()
                 if page.locator(".tip").is_visible():
                     assert page.evaluate(covered) == 0, (height, block, page.locator(".tip").inner_text())
+
+
+@pytest.mark.parametrize("change", ["another row", "no row"])
+def test_the_sentence_of_a_figure_follows_its_row(visit: Visit, change: str) -> None:
+    page, tip = visit.page, visit.page.locator(".tip")
+    share = page.locator("#branches .branch .share").last
+    share.hover()
+    expect(tip).to_be_visible()
+    assert tip.inner_text() == share.get_attribute("data-tip")
+    if change == "another row":
+        share.evaluate("share => share.dataset.tip = 'Another sentence.'")
+        expect(tip).to_have_text("Another sentence.")
+    else:
+        share.evaluate("share => { share.closest('.branch').hidden = true; }")
+        expect(tip).to_be_hidden()
+        page.locator("#branches .branch").last.evaluate("row => { row.hidden = false; }")

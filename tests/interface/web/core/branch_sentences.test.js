@@ -171,6 +171,9 @@ test('the announcement says the coverage and how the rows begin', () => {
   assert.equal(said(told), 'These 3 hold 50 %:  a b c; line break; end');
   const story = words.announcementSentence({count: 1, coverage: {p: 0.5}, rows: [pieces(['.', '\n\n', 'The'])]});
   assert.equal(said(story), 'This one holds 50 %: full stop, line break, line break, The');
+  const alike = last => ({apart: 5, pieces: [' the', ' opport', 'unity', ' to', last, ' go'].map((text, index) => ({text, tokens: index + 1}))});
+  const both = words.announcementSentence({count: 2, coverage: {p: 0.5}, rows: [alike(' see'), alike(' hear')]});
+  assert.equal(said(both), 'These 2 hold 50 %:  the opportunity to see;  the opportunity to hear');
 });
 
 test('a refusal says that nothing was inserted', () => assert.equal(words.REFUSAL, 'That branch was for another text: it was not inserted.'));
