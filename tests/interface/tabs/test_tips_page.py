@@ -186,6 +186,6 @@ def test_the_sentence_of_a_figure_follows_its_row(visit: Visit, change: str) -> 
         share.evaluate("share => share.dataset.tip = 'Another sentence.'")
         expect(tip).to_have_text("Another sentence.")
     else:
-        share.evaluate("share => { share.closest('.branch').hidden = true; }")
+        share.evaluate("share => { window.gone = share.closest('.branch'); window.gone.remove(); }")
         expect(tip).to_be_hidden()
-        page.locator("#branches .branch").last.evaluate("row => { row.hidden = false; }")
+        page.evaluate("() => document.querySelector('#branches .rows').append(window.gone)")
