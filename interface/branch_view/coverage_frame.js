@@ -2,7 +2,7 @@
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
 import {costFigures, coverageCaption, coverageSubject} from '../web/core/branch_sentences.js';
 import {
-  formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, unlistedSentence,
+  formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, spokenOther, unlistedSentence,
 } from '../web/core/figures_and_labels.js';
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
@@ -88,7 +88,7 @@ function paintOther(node, other, index) {
   setAttribute(node, 'data-end', end);
   setText(find(node, '.word'), otherLabel(other));
   setText(find(node, '.odds'), formatPercent(odds));
-  setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenLabel(other)}, ${formatPercent(odds)}` : null);
+  setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenOther(other)}, ${formatPercent(odds)}` : null);
   setAttribute(node, 'data-tip', isChoosable(other) ? null : `${spokenLabel(other)}: it cannot be inserted`);
 }
 

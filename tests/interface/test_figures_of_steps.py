@@ -110,11 +110,26 @@ def test_the_shares_of_every_step_can_be_true_together_with_odds_of_words(spelle
                 check_words(one, final)
 
 
+def check_others(one: Any, view: View) -> None:
+    """The rows and the list hold what all first tokens of rows and list hold: nothing of a row's token is left out."""
+    firsts: dict[tuple[int, ...], float] = {}
+    for branch in view["branches"]:
+        size = branch["pieces"][0]["tokens"] if branch["pieces"] else len(branch["ids"])
+        firsts[tuple(branch["ids"][:size])] = math.exp(math.fsum(branch["logprobs"][:size]))
+    for other in view["rest"]:
+        firsts[tuple(other["ids"])] = math.exp(math.fsum(other["logprobs"]))
+    if len({len(ids) for ids in firsts}) == 1:
+        found = one["coverage"]["p"] + math.fsum(other["odds"]["p"] for other in one["others"])
+        assert found == pytest.approx(math.fsum(firsts.values()), abs=2 * ROUNDING)
+
+
 @pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "sampled"])
 def test_the_shares_of_every_step_can_be_true_together_with_odds_of_tokens(speller: Model, mode: str) -> None:
     steps = [
         steps_of(speller, text, k=5, depth=4, mode=mode, heal=heal) for text in TEXTS[1:4] for heal in (False, True)
     ]
+    for view in (each[-1] for each in steps):
+        check_others(drawn([{"view": view, "pinned": None, "growing": False, "settings": {}}])[0], view)
     for temperature, error in ((1, ROUNDING), (0.7, REHEATED)):
         for one in drawn([case for each in steps for case in cases_of(each, temperature=temperature)]):
             check_together(one, error)

@@ -4,11 +4,12 @@
  *   Row, RowPiece, RowSettings, Span, UnpackedNode, View} from './types.d.ts'
  */
 import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
-import {distinctLengths, isCertain, setShares, setWordShares, sumOf} from './shares.js';
+import {distinctLengths, isCertain, oddsTogether, setShares, setWordShares, sumOf} from './shares.js';
 
 /** @type {Record<string, number>} */
 const ENDS = {word: 1, clause: 2, sentence: 3, line: 4};
 const CUTTABLE = ['likely', 'sampled'];   // modes in which a smaller request gives fewer and shorter rows of the same
+const LEAST_LEFT = 1e-6; // the least probability of other ways on that is listed
 const NOTICEABLE = 0.001;   // the least probability of a banned token that is named
 const collator = new Intl.Collator();
 /** @type {WeakMap<object, UnpackedNode[]>} */
@@ -265,8 +266,28 @@ function comparing(order) {
 const textOf = row => row.pieces.map(piece => piece.text).join('');
 
 /**
- * The likeliest beginnings that no row has, those of branches that are not shown among them. Each is one token, or two
- * where the first replaces the typed one.
+ * The other ways on from beginnings that rows have in common: what the rows that begin so leave of each beginning.
+ * @param {Row[]} rows
+ * @returns {DrawnOther[]}
+ */
+function otherWaysOn(rows) {
+  /** @type {Map<string, Row[]>} */
+  const alike = new Map();
+  for (const row of rows.filter(one => !one.extra && one.pieces.length)) {
+    const key = row.ids.slice(0, row.pieces[0].tokens).join(' ');
+    alike.set(key, [...(alike.get(key) ?? []), row]);
+  }
+  return [...alike.values()].flatMap(group => {
+    const [{branch, figures}] = group, entry = firstPiece(branch), all = oddsOfAll(figures.slice(0, entry.ids.length));
+    const held = oddsTogether(group), bound = Boolean(all.bound || held.bound), p = bound ? all.p : all.p - held.p;
+    if (group.some(row => row.apart <= entry.ids.length) || p < LEAST_LEFT) return [];
+    return [{...entry, end: false, otherwise: true, odds: bound ? {p, bound} : {p}, raw: Math.log(p)}];
+  });
+}
+
+/**
+ * The likeliest beginnings that no row has, those of branches that are not shown among them, and other ways on from those
+ * that rows have in common. Each is one token, or two where the first replaces the typed one.
  * @type {(view: View, rows: Row[], odds: NodeOdds) => DrawnOther[]}
  */
 function otherBeginnings(view, rows, odds) {
@@ -278,7 +299,7 @@ function otherBeginnings(view, rows, odds) {
     const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
     found.set(key, {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)});
   }
-  return [...found.values()].sort((one, other) => other.raw - one.raw);
+  return [...found.values(), ...otherWaysOn(rows)].sort((one, other) => other.raw - one.raw);
 }
 
 /**

@@ -162,8 +162,9 @@ export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
   return word.text.trim() === text.trim() ? formatPercent(share) : `${own} for these tokens`;
 }
 
-/** @param {Pick<DrawnOther, 'text' | 'odds'>} other */
-export const describeOther = other => `${quotedText(other.text ?? '')} ${formatPercent(other.odds)} · none of the rows begins with it`;
+/** @param {Pick<DrawnOther, 'text' | 'odds' | 'otherwise'>} other */
+export const describeOther = ({text, odds, otherwise}) => `${quotedText(text ?? '')} ${formatPercent(odds)} · ` +
+  (otherwise ? 'going on otherwise than in the rows that begin with it' : 'none of the rows begins with it');
 
 /**
  * How much of the text is read, or how deep the rows of a growing view are; empty if neither is known.

@@ -109,10 +109,17 @@ export function spokenText(text) {
 export const spokenQuote = text => `“${spokenText(text.trim() ? text.replace(/^ +| +$/g, '') : text)}”`;
 
 /**
- * The label of one of the words that no row begins with: with a sign where it is not known whether the word goes on.
- * @param {Pick<DrawnOther, 'text' | 'end' | 'odds'> & {next_word?: object}} other
+ * The label of one of the beginnings that no row has: with a sign where it is not known whether the word goes on, and where
+ * it stands for other ways on than those of the rows.
+ * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other
  */
-export const otherLabel = other => continuationLabel(other) + (other.next_word && other.odds.bound ? '…' : '');
+export const otherLabel = other => continuationLabel(other) + (other.otherwise ? '… otherwise' : other.next_word && other.odds.bound ? '…' : '');
+
+/**
+ * The same as a screen reader is to say it.
+ * @param {Pick<DrawnOther, 'text' | 'end' | 'otherwise'>} other
+ */
+export const spokenOther = other => spokenLabel(other) + (other.otherwise ? ', going on otherwise' : '');
 
 /**
  * What the beginnings hold that the list does not name; empty if that is less than a figure shows.
@@ -155,7 +162,7 @@ const MOST_LABELS = 4;
 
 /**
  * The likeliest beginnings that no row has, as one line, each as the list shows it.
- * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds'> & {next_word?: object})[]} others
+ * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object})[]} others
  */
 export function likeliestLabels(others) {
   const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);

@@ -45,15 +45,24 @@ function groupBy(items, keyOf) {
 export function setShares(rows, targets = rows) {
   // Rows that were searched for a word are set apart by the whole way to it.
   const lengths = distinctLengths(rows.map(row => row.ids)).map((length, index) => (rows[index].branch.word ? rows[index].ids.length : length));
-  /** @type {Map<string, Odds>} */
-  const shares = new Map();
+  const shares = rows.map((row, index) => oddsOfAll(row.figures.slice(0, lengths[index])));
   rows.forEach((row, index) => {
-    const length = lengths[index], share = oddsOfAll(row.figures.slice(0, length));
-    shares.set(row.ids.join(' '), share);
+    const length = lengths[index], share = shares[index];
     if (targets.includes(row))
       Object.assign(row, {apart: length, share, cut: share.p === 0, rawShare: sumOf(row.branch.logprobs.slice(0, length))});
   });
-  return oddsOfAny([...shares].filter(([key]) => !continuesAnother(key, shares)).map(([, share]) => share));
+  return oddsTogether(rows, shares);
+}
+
+/**
+ * What rows hold together, from their shares: a row that continues another one adds nothing.
+ * @param {Row[]} rows
+ * @param {Odds[]} [shares] those of the rows unless given
+ * @returns {Odds}
+ */
+export function oddsTogether(rows, shares = rows.map(row => row.share)) {
+  const paths = new Map(rows.map((row, index) => [row.ids.join(' '), shares[index]]));
+  return oddsOfAny([...paths].filter(([key]) => !continuesAnother(key, paths)).map(([, share]) => share));
 }
 
 const MOST_WORD_ERROR = 0.0011;   // the share of a word that is less certain is shown as a bound

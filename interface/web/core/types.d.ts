@@ -277,8 +277,8 @@ export interface Row {
 /** A row of a revision of the text. */
 export interface DrawnRow extends Row { revision: number }
 
-/** A beginning that no row has, with its odds. */
-export interface DrawnOther extends OtherBeginning { odds: Odds; raw: number }
+/** A beginning that no row has, with its odds; `otherwise`: rows have it, and the odds are those of other ways on from it. */
+export interface DrawnOther extends OtherBeginning { odds: Odds; raw: number; otherwise?: boolean }
 
 /** A drawn view: rows in order, what they hold together, and what else there is. */
 export interface DrawnView<R extends Row = Row> {
