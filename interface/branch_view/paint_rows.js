@@ -77,9 +77,15 @@ function paintTokens(tokens, row, {letters, fork}) {
   row.pieces.forEach((piece, index) => { if (piece.unsaid) buttons[index].before(makeSign(piece.unsaid)); });
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
   if (row.end) tokens.append(makeEnd(row.end));
-  if (row.open && !row.limit) tokens.append(makeOpen());
+  if ((row.open && !row.limit) || isPartOfWord(row)) tokens.append(makeOpen());
   if (stopPhrase(row)) tokens.append(makeStop(row));
 }
+
+/**
+ * Whether it is not known yet that a row's first word ends where the row does.
+ * @param {DrawnRow} row
+ */
+const isPartOfWord = ({share, ended, ids, next_word: word}) => Boolean(share.atLeast && !ended && word && ids.length <= word.tokens);
 
 /** @param {HTMLElement} tokens @param {number} index */
 function makeToken(tokens, index) {

@@ -323,7 +323,8 @@ function otherWords(view, rows, left) {
   return [...hidden, ...(view.rest || [])].flatMap(entry => {
     if (!entry.next_word) return [];
     const {share, error} = entry.next_word, bound = !isCertain(entry.next_word);
-    return [{...entry, odds: bound ? {p: Math.min(share + error, left), bound} : {p: share}, raw: share}];
+    const p = bound ? Math.min(share + error, left) : share;
+    return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
   }).sort((one, other) => other.raw - one.raw);
 }
 

@@ -162,9 +162,10 @@ export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
   return word.text.trim() === text.trim() ? formatPercent(share) : `${own} for these tokens`;
 }
 
-/** @param {Pick<DrawnOther, 'text' | 'odds' | 'otherwise'>} other */
-export const describeOther = ({text, odds, otherwise}) => `${quotedText(text ?? '')} ${formatPercent(odds)} · ` +
-  (otherwise ? 'going on otherwise than in the rows that begin with it' : 'none of the rows begins with it');
+/** @param {Pick<DrawnOther, 'text' | 'odds' | 'otherwise'> & {next_word?: object}} other */
+export const describeOther = ({text, odds, otherwise, next_word: word}) => `${quotedText(text ?? '')} ${formatPercent(odds)} · ` +
+  (otherwise ? 'going on otherwise than in the rows that begin with it' : 'none of the rows begins with it') +
+  (word && odds.bound ? '; …: the word may be longer' : '');
 
 /**
  * How much of the text is read, or how deep the rows of a growing view are; empty if neither is known.

@@ -57,6 +57,8 @@ test('a piece is described with its odds, those up to it and those of its row', 
   assert.equal(said(words.describePiece(row, piece)), 'Token “sea”: 25 % after the text before it · up to here 13 % · whole row 1 %');
   assert.ok(said(words.describePiece({...row, raw: true}, piece)).endsWith('whole row 1 % · raw odds'));
   assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it');
+  assert.equal(said(words.describeOther({text: ' the', odds: {p: 0.22}, otherwise: true})), '“the” 22 % · going on otherwise than in the rows that begin with it');
+  assert.equal(said(words.describeOther({text: ' sp', odds: {p: 0.02, bound: true}, next_word: {}})), '“sp” ≤ 2 % · none of the rows begins with it; …: the word may be longer');
 });
 
 const grown = (length, more = {}) => ({branch: {ids: Array(length)}, extra: false, ended: false, healed: false, ...more});

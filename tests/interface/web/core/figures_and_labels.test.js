@@ -135,6 +135,9 @@ test('others that top-p excludes are named only if there are no others', () => {
 test('the list of other words shows parts of words as parts, and what it leaves out', () => {
   const label = bound => words.otherLabel({text: ' sl', end: false, next_word: {}, odds: {p: 0.01, bound}});
   assert.deepEqual([label(true), label(false)], ['sl…', 'sl']);
+  const otherwise = {text: ' the', end: false, odds: {p: 0.2}, otherwise: true};
+  assert.deepEqual([words.otherLabel(otherwise), words.spokenOther(otherwise)], ['the… otherwise', 'the, going on otherwise']);
+  assert.equal(words.spokenOther({text: ' the', end: false}), 'the');
   assert.equal(words.otherLabel({text: ' sl', end: false, odds: {p: 0.01, bound: true}}), 'sl', 'a token has no word');
   const rest = (p, ...listed) => said(words.unlistedSentence({p}, listed.map(one => ({odds: one}))));
   assert.equal(rest(0.5, {p: 0.2}, {p: 0.1}), 'and all others together 20 %');
