@@ -17,6 +17,7 @@ import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
+import {listenToHolds} from './holds.js';
 import {markAwaited, markInert, markPrefetched, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
@@ -86,6 +87,7 @@ export class BranchView {
     this.scrolling = new RowScrolling(this.rows);
     this.editor = new RowEditor(root, (row, piece, typed) => this.#change(row, piece, typed));
     new Pointing(root, target => this.update({type: 'point', target}));
+    listenToHolds(root);
     listenToClicks(this);
     listenToRowKeys(root, {
       takeWord: branch => { this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true}); },

@@ -17,9 +17,7 @@ export function listenToClicks(view) {
     pressed = button && {button, x, y, pointer, choice: choiceAt(view.state, targetOf(button))};
   });
   // A finger that rests asks about a token and does not choose it.
-  root.addEventListener('contextmenu', event => {
-    if (pressed && /** @type {PointerEvent} */ (event).pointerType === 'touch') pressed.choice = null;
-  });
+  root.addEventListener('hold', () => { if (pressed) pressed.choice = null; });
   for (const part of [rows, rest, note]) part.addEventListener('mousedown', event => event.preventDefault());
   root.addEventListener('click', event => {
     const button = closestTo(event, 'button'), sign = closestTo(event, '.onward');

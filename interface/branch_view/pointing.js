@@ -20,7 +20,8 @@ export class Pointing {
     this.onChange = onChange;
     root.addEventListener('pointerover', event => this.#onOver(event));
     root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#aim(null, LEAVING); });
-    root.addEventListener('contextmenu', event => this.#onHold(/** @type {PointerEvent} */ (event)));
+    // A finger that rests points without choosing.
+    root.addEventListener('hold', event => this.#aim(closestTo(event, CHOICES), 0));
     root.addEventListener('focusin', event => this.#onFocus(/** @type {HTMLElement} */ (event.target)));
     root.addEventListener('focusout', event => { if (event.target === this.button) this.#aim(null, 0); });
   }
@@ -52,17 +53,6 @@ export class Pointing {
   #settle(button) {
     this.button = button;
     this.onChange(targetOf(button));
-  }
-
-  /**
-   * A finger that rests points without choosing.
-   * @param {PointerEvent} event
-   */
-  #onHold(event) {
-    const button = closestTo(event, CHOICES);
-    if (event.pointerType !== 'touch' || !button) return;
-    event.preventDefault();
-    this.#aim(button, 0);
   }
 
   /** @param {HTMLElement} target */

@@ -65,7 +65,9 @@ export function focusFirst(root) {
 function focusOn(root, button) {
   moveTabStop(root, button);
   button.focus({preventScroll: true});
-  button.scrollIntoView({block: 'nearest', inline: 'nearest'});
+  // Not at the very edge of a low window, where the rows after it would not be seen.
+  const {top, bottom} = button.getBoundingClientRect(), isSeen = top >= 0 && bottom <= innerHeight;
+  button.scrollIntoView({block: isSeen ? 'nearest' : 'center', inline: 'nearest'});
 }
 
 /** @param {HTMLElement} root @param {HTMLElement} button */

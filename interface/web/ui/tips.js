@@ -41,7 +41,7 @@ export class Tips {
       if (key === 'Escape') this.#show(null);
     }, {capture: true});
     // Not over the rows that answer an input.
-    document.addEventListener('input', () => this.#show(null));
+    document.addEventListener('input', () => this.#show(null), {capture: true});
     // Nor beside a control that has moved.
     addEventListener('resize', () => this.#show(null));
     addEventListener('scroll', ({target}) => { if (target instanceof Node && target.contains(this.#owner)) this.#show(null); }, {capture: true, passive: true});

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
+from tests.support import browser as browsers
 from tests.support.browser import Visit, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -147,3 +151,50 @@ def test_the_arrows_lead_to_everything_else_and_into_its_list(visit: Visit) -> N
     text = visit.page.locator("#branches [data-rest='1']").get_attribute("data-text")
     press(visit, "Enter")
     assert visit.text == TEXT + str(text)
+
+
+@pytest.fixture
+def phone(browser: Any, tiny_page: str) -> Iterator[Visit]:
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
+    with browsers.visit(context, tiny_page) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+    context.close()
+
+
+def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) -> None:
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    token = phone.token(1, 0)
+    token.scroll_into_view_if_needed()
+    box, session = token.bounding_box(), phone.page.context.new_cdp_session(phone.page)
+    point = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+    phone.page.wait_for_timeout(1200)
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(phone.page.locator("#branches .note .words")).to_contain_text("whole row")
+    expect(phone.page.locator("#branches .note .ban")).to_be_visible()
+    phone.wait_until_asked()
+    assert phone.text == TEXT
+    token.tap()
+    phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
+
+
+def test_the_sentence_of_a_view_does_not_stay_over_what_it_shows(phone: Visit) -> None:
+    tip = phone.page.locator("body .tip")
+    for view in ("compare", "tree"):
+        phone.page.locator(f"#controls .views label:has(input[value={view}])").tap()
+        expect(phone.page.locator(f"#controls .views input[value={view}]")).to_be_checked()
+        expect(tip).to_be_hidden()
+
+
+def test_in_a_low_window_the_row_that_gets_the_focus_is_not_at_its_edge(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 640, "height": 360})
+    try:
+        write(visit)
+        visit.page.evaluate("scrollTo(0, 0)")
+        press(visit, "Alt+ArrowDown")
+        bottom = visit.page.evaluate("document.activeElement.getBoundingClientRect().bottom")
+        assert 0 < bottom <= 280
+    finally:
+        visit.page.set_viewport_size({"width": 1280, "height": 720})
