@@ -47,7 +47,7 @@ const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count,
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
 /** Where the rows of the mode “forks” part. */
-export const FORKS_PART = 'Forks: rows split where other tokens than the likeliest have 15 % or more at that point; the likeliest rows stay.';
+export const FORKS_PART = 'Forks: rows split where another token than the likeliest has 15 % or more at that point; the likeliest whole rows are shown.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}

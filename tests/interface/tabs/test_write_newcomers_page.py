@@ -223,11 +223,11 @@ def test_the_choice_of_forks_says_where_rows_part(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = "Forks: rows split where other tokens than the likeliest have 15 % or more at that point; the likeliest rows"
+    why = "Forks: rows split where another token than the likeliest has 15 % or more at that point;"
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
-    assert "other tokens than the likeliest" in visit.page.locator(".shows").get_attribute("data-tip")
+    assert "another token than the likeliest" in visit.page.locator(".shows").get_attribute("data-tip")
     choices = visit.page.locator("#help-dialog .modes li").all_text_contents()
     names = visit.control("mode").locator("option").all_text_contents()
     assert [choice.split(":")[0].lower() for choice in choices] == names, "the help explains all choices beforehand"

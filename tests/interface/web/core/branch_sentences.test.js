@@ -221,7 +221,7 @@ test('a mode that found fewer rows than asked for says so', () => {
 
 test('beside forks stands where rows part', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: rows split where other tokens than the likeliest have 15 % or more at that point; the likeliest rows stay.';
+  const why = 'Forks: rows split where another token than the likeliest has 15 % or more at that point; the likeliest whole rows are shown.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));
