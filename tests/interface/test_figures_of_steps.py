@@ -133,16 +133,3 @@ def test_the_shares_of_every_step_can_be_true_together_with_odds_of_tokens(spell
     for temperature, error in ((1, ROUNDING), (0.7, REHEATED)):
         for one in drawn([case for each in steps for case in cases_of(each, temperature=temperature)]):
             check_together(one, error)
-
-
-def test_a_row_that_replaces_the_typed_token_has_the_odds_of_what_it_inserts(speller: Model) -> None:
-    """Not those of the typed token, which are near 100 % and insert nothing, also where no other row sets it apart."""
-    views = [steps_of(speller, text, k=1, depth=4, heal=True)[-1] for text in TEXTS]
-    replaced = 0
-    for view, one in zip(views, drawn([case for each in views for case in cases_of([each])[:1]]), strict=True):
-        (branch,) = view["branches"]
-        size = branch["pieces"][0]["tokens"]
-        replaced += branch["healed"] and size > 1
-        expected = math.exp(math.fsum(branch["logprobs"][:size]))
-        assert one["rows"][0]["share"]["p"] == pytest.approx(expected) == one["coverage"]["p"]
-    assert replaced

@@ -43,7 +43,8 @@ function groupBy(items, keyOf) {
  * @returns {Odds} what all rows hold together
  */
 export function setShares(rows, targets = rows) {
-  const lengths = distinctLengths(rows.map(row => row.ids)).map((length, index) => lengthOfShare(rows[index], length));
+  // Rows that were searched for a word are set apart by the whole way to it.
+  const lengths = distinctLengths(rows.map(row => row.ids)).map((length, index) => (rows[index].branch.word ? rows[index].ids.length : length));
   const shares = rows.map((row, index) => oddsOfAll(row.figures.slice(0, lengths[index])));
   rows.forEach((row, index) => {
     const length = lengths[index], share = shares[index];
@@ -52,14 +53,6 @@ export function setShares(rows, targets = rows) {
   });
   return oddsTogether(rows, shares);
 }
-
-/**
- * The number of tokens whose odds are a row's share. Rows that were searched for a word are set apart by the whole way to
- * it. A token that replaces the typed one and inserts nothing sets no row apart.
- * @type {(row: Row, distinct: number) => number}
- */
-const lengthOfShare = ({branch, ids, healed, pieces}, distinct) =>
-  (branch.word ? ids.length : Math.max(distinct, healed && pieces.length ? pieces[0].tokens : 1));
 
 /**
  * What rows hold together, from their shares: a row that continues another one adds nothing.
