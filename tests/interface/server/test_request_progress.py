@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
-
 from interface.server import request_progress
 from interface.server.branch_request import BranchRequest
 from interface.server.request_progress import RequestProgress
@@ -66,11 +64,9 @@ def test_all_waiting_polls_return_at_once() -> None:
     told(talk)
 
 
-def test_a_poll_without_news_returns_after_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_progress, "POLL_SECONDS", 0.01)
-
+def test_a_poll_without_news_returns_after_a_timeout() -> None:
     async def talk(run: RequestProgress) -> Any:
-        return await run.news(0)
+        return await run.news(0, most_seconds=0.01)
 
     news = told(talk)
     assert (news["seen"], news["state"], news["over"]) == (0, "thinking", False)
