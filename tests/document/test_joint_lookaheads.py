@@ -48,7 +48,7 @@ def assert_same(found: Any, alone: Any) -> None:
 
 
 @pytest.mark.parametrize("family", mostly_slow(FAMILIES, 1))
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", mostly_slow(MODES, 3))
 def test_each_result_equals_the_documents_own_and_the_passes_are_those_of_the_longest(family: str, mode: str) -> None:
     each = [{"depth": 2}, {"k": 2}, {}, {"temperature": 0.5, "seed": 3, "banned": {5, 9}}]
     alone, counts = [], []

@@ -13,6 +13,7 @@ from lookahead_core import Document, Model
 from lookahead_core.serving.json_view import lookahead_as_json
 from tests.conftest import CORPUS
 from tests.interface.test_scripts import node
+from tests.support.parameters import mostly_slow
 from tests.support.scripted_model import parrot
 
 SCRIPT = Path(__file__).parents[1] / "support" / "scripts" / "shape_steps.js"
@@ -96,7 +97,7 @@ def check_words(one: Any, final: dict[str, tuple[float, float]]) -> None:
             assert row["share"].get("atLeast") or row["share"]["p"] >= low - SHOWN
 
 
-@pytest.mark.parametrize("heal", [False, True])
+@pytest.mark.parametrize("heal", mostly_slow([True, False], 1))
 def test_the_shares_of_every_step_can_be_true_together_with_odds_of_words(speller: Model, heal: bool) -> None:
     for k in (1, 5):
         for text in TEXTS:
@@ -123,7 +124,7 @@ def check_others(one: Any, view: View) -> None:
         assert found == pytest.approx(math.fsum(firsts.values()), abs=2 * ROUNDING)
 
 
-@pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "sampled"])
+@pytest.mark.parametrize("mode", mostly_slow(["forks", "likely", "every_level", "best_first", "sampled"], 1))
 def test_the_shares_of_every_step_can_be_true_together_with_odds_of_tokens(speller: Model, mode: str) -> None:
     steps = [
         steps_of(speller, text, k=5, depth=4, mode=mode, heal=heal) for text in TEXTS[1:4] for heal in (False, True)

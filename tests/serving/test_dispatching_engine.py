@@ -21,6 +21,7 @@ from lookahead_core.serving.worker_tasks import PrefetchRequest, Worker
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.conftest import tiny_llama
 from tests.support.forking_gpu import ForkingGpu
+from tests.support.parameters import mostly_slow
 
 TEXT = "Once upon a time there was a sm"
 MODES: list[dict[str, Any]] = [
@@ -79,7 +80,9 @@ def facts(result: Lookahead) -> dict[str, Any]:
     return {name: value for name, value in lookahead_as_json(result).items() if name != "cost"}
 
 
-@pytest.mark.parametrize("options", MODES, ids=lambda options: "-".join(map(str, options.values())) or "likely")
+@pytest.mark.parametrize(
+    "options", mostly_slow(MODES, 6), ids=lambda options: "-".join(map(str, options.values())) or "likely"
+)
 def test_a_dispatched_lookahead_is_equal_to_a_local_one(
     shared: Shared, tiny_model: Model, options: dict[str, Any]
 ) -> None:

@@ -390,7 +390,7 @@ def test_without_a_tokenizer_there_are_no_words_to_end_with(model: Any) -> None:
         Document(model, token_ids=PROMPT).lookahead(until="word")
 
 
-@pytest.mark.parametrize("count", [1, 3, 60, 80])
+@pytest.mark.parametrize("count", mostly_slow([3, 80, 1, 60], 2))
 @pytest.mark.parametrize("mode", MODES)
 def test_a_banned_token_has_no_share_and_odds_are_renormalised_without_it(
     model: Any, odds: Odds, mode: str, count: int

@@ -208,7 +208,7 @@ def speller() -> Model:
     )
 
 
-@pytest.mark.parametrize("text", texts(12, seed=1))
+@pytest.mark.parametrize("text", mostly_slow(texts(12, seed=1), 5))
 def test_next_word_odds_equal_an_exhaustive_enumeration(models: list[Model], text: str) -> None:
     check(models[len(text) % len(models)], text)
 

@@ -82,7 +82,7 @@ def test_through_compiled_layers_every_prediction_equals_a_plain_forward(family:
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, seed))
 
 
-@pytest.mark.parametrize("family", LLAMA_SHAPED)
+@pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 2))
 def test_through_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: str, threads: int) -> None:
     hf_model = random_model(family, saved_in_bfloat16=True)
     nodes: list[Node] = [node for seed in range(3) for node in random_tree(8, seed)[1]]
@@ -158,7 +158,7 @@ def test_layers_of_any_widths_that_fit_give_what_a_plain_forward_gives(shape: di
 
 
 @pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
-@pytest.mark.parametrize("family", LLAMA_SHAPED)
+@pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 1))
 def test_in_bfloat16_compiled_layers_are_closer_to_the_exact_odds_than_packed_matrices(family: str) -> None:
     hf_model = random_model(family, saved_in_bfloat16=True)
     differences = []

@@ -96,7 +96,7 @@ def test_rotary_embedding_follows_the_position_however_far_it_is() -> None:
 
 
 @compiling
-@pytest.mark.parametrize("family", LLAMA_SHAPED)
+@pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 2))
 @pytest.mark.parametrize("size", [12, 3 * ROWS])
 def test_with_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: str, size: int) -> None:
     hf_model = random_model(family)

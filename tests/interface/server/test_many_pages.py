@@ -102,7 +102,7 @@ def loaded(model: Model) -> ModelLoader:
 
 @pytest.mark.parametrize(
     ("pages", "most", "characters"),
-    [(30, 4, 700), pytest.param(200, 64, 3000, marks=pytest.mark.slow)],
+    [(14, 4, 500), pytest.param(200, 64, 3000, marks=pytest.mark.slow)],
     ids=["a few", "a class"],
 )
 def test_more_pages_than_slots_all_get_their_views_and_no_text_is_evaluated_twice(
