@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import BranchRequest
 from interface.server.column_request import Column, lookaheads_of
-from interface.server.prefetched_views import AHEAD_BYTES, inserted, views_of
+from interface.server.prefetched_views import AHEAD_BYTES, inserted, view_key, views_of
 
 if TYPE_CHECKING:
     from interface.server.page_session import PageSession
@@ -122,7 +122,7 @@ class ColumnViews:
             if sent > AHEAD_BYTES:
                 return
             tokens = sum(document.tree.work.tokens for document in documents) - began
-            key = " ".join(map(str, prepared.token_ids))
+            key = view_key(prepared.token_ids)
             yield {"ahead": (key, {"views": views, "columns": indexes}), "tokens_ahead": tokens}
 
     def document_of(self, request: BranchRequest) -> Document | None:

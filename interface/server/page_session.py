@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from interface.server.branch_request import MOST_ROW_TOKENS, BranchRequest, MessageContext, SourceTooLong
 from interface.server.column_views import ColumnViews
-from interface.server.prefetched_views import AHEAD_BYTES, inserted, views_of
+from interface.server.prefetched_views import AHEAD_BYTES, inserted, view_key, views_of
 from lookahead_core.engines.dispatch import WAITING, dispatcher_of
 from lookahead_core.errors import LookaheadError
 
@@ -177,7 +177,7 @@ class PageSession:
             sent += size
             if sent > AHEAD_BYTES:
                 return
-            key = " ".join(map(str, prepared.token_ids))
+            key = view_key(prepared.token_ids)
             yield {"ahead": (key, view), "tokens_ahead": document.tree.work.tokens - began}
 
     def continues(self, request: BranchRequest) -> bool:

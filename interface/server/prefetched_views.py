@@ -17,6 +17,11 @@ AHEAD_NODES = 512
 """The most tokens that are evaluated to prefetch views for one request."""
 
 
+def view_key(token_ids: Sequence[int]) -> str:
+    """Return the key of the view after a click that accepts these tokens: their ids, joined by spaces."""
+    return " ".join(map(str, token_ids))
+
+
 def views_of(results: Sequence[Lookahead], most_bytes: int) -> tuple[list[dict[str, Any]], int]:
     """Return the JSON views of the lookaheads after one click, and their size in bytes.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from interface.server.branch_request import BranchRequest
 from interface.server.callers import leave_turn
+from interface.server.prefetched_views import view_key
 
 POLL_SECONDS = 20.0
 """Seconds after which a waiting `news` returns without anything new: some networks cut connections that idle longer."""
@@ -64,7 +65,7 @@ class RequestProgress:
 
     def is_prefetched(self, token_ids: Sequence[int]) -> bool:
         """Whether the view after accepting these tokens of the final view has been prefetched."""
-        key = " ".join(map(str, token_ids))
+        key = view_key(token_ids)
         return any(known == key for _, known, _ in self._ahead)
 
     @property
