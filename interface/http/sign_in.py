@@ -35,7 +35,7 @@ class SignIn:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             name = account_of(scope)
-            if name is None and _is_closed(route_of(scope)) and not signed_in(scope):
+            if name is None and scope["app"].auth is not None and _is_closed(route_of(scope)):
                 await refusal(Refused(401, SENTENCE), **{"WWW-Authenticate": CHALLENGE})(scope, receive, send)
                 return
             if name is not None:
@@ -45,11 +45,6 @@ class SignIn:
 
 def _is_closed(path: str) -> bool:
     return any(path == route or path.startswith(f"{route}/") for route in CLOSED)
-
-
-def signed_in(scope: Scope) -> bool:
-    """Whether the request of an ASGI scope comes from somebody with an account; True if the app has no accounts."""
-    return scope["app"].auth is None or account_of(scope) is not None
 
 
 def account_of(scope: Scope) -> str | None:
