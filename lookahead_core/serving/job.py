@@ -110,7 +110,7 @@ class Job:
 
         Only for the job's own steps to read.
         """
-        return self._own_seconds + self.pass_seconds + time.perf_counter() - self._resumed_at
+        return self.used + time.perf_counter() - self._resumed_at
 
     @property
     def used(self) -> float:
