@@ -160,7 +160,7 @@ async def step(
 
 
 def step_of(pages: Sequence[LoadedPage], seconds: float, readings: list[Reading], rises: dict[str, float]) -> Step:
-    """Return the figures of one step: those of its people, and the rises of the server's counters."""
+    """Return the figures of one step: its views and errors, and by how much the server's counters have risen."""
     found: Findings = joined(pages)
     means = [mean(page.findings.settled) for page in pages if page.findings.settled]
     passes = rises.get("lookahead_passes_total", 0.0)

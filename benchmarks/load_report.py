@@ -18,7 +18,7 @@ STRONG, QUIET = "#12507b", "#c98a1b"
 
 @dataclass(frozen=True)
 class Reading:
-    """What a server's metrics said at one moment."""
+    """Values of a server's metrics, read at one time."""
 
     seconds: float
     memory: float

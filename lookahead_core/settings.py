@@ -68,7 +68,7 @@ class Settings:
     person_seconds: float = 2.0
     """Seconds of model time by which one person may be ahead of others who wait. LOOKAHEAD_PERSON_SECONDS"""
     address_people: int = 40
-    """People for which an address counts: its limits are so many times those of a person. LOOKAHEAD_ADDRESS_PEOPLE"""
+    """The limits of one network address, as a multiple of those of one person. LOOKAHEAD_ADDRESS_PEOPLE"""
     request_tokens: int = 800
     """The largest k times depth of a request. LOOKAHEAD_REQUEST_TOKENS"""
     ahead_tokens: int = 512

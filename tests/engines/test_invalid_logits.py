@@ -25,7 +25,7 @@ def model(byte_tokenizer: Any) -> Model:
 
 @contextmanager
 def broken(model: Model) -> Iterator[None]:
-    """While this lasts, all that the model computes is NaN, keys and values of the second layer too."""
+    """Context in which all logits and keys that the model computes are NaN."""
     forward = model.engine.model_copy.forward
 
     def invalid(*arguments: Any, **options: Any) -> Any:

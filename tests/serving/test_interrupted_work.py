@@ -14,7 +14,7 @@ from lookahead_core.serving.scheduler import Scheduler
 from tests.serving.test_scheduler import submit
 
 ENDS = [SystemExit, KeyboardInterrupt, GeneratorExit]
-"""What ends a thread that does not catch it."""
+"""Errors that are no Exception: a thread that catches only those ends with them."""
 
 
 def raising(error: type[BaseException]) -> Iterator[str]:

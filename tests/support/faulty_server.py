@@ -141,7 +141,7 @@ class FaultyServer:
         self._wait_for("ready")
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """Kill the server's process, which closes nothing."""
         assert self.process is not None
         self.process.kill()
         self.process.wait(120)

@@ -86,7 +86,7 @@ export function firstsElsewhere(columns) {
 }
 
 /**
- * The sentence about a first choice of another column, in the two parts around its text. The odds follow it.
+ * The two parts of a sentence before and after the text of a token that is another column's likeliest; its odds follow.
  * @param {Pick<FirstElsewhere, 'column' | 'same'>} first
  * @returns {[before: string, after: string]}
  */
