@@ -279,7 +279,7 @@ def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor
 
 
 def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-    """Generator that implements `Engine.roll_out` with `Engine.evaluate`.
+    """Generator that implements `Engine.roll_out` with `Engine.score`.
 
     In each step it evaluates those ends of unfinished branches that have no prediction, in one call.
     """
@@ -287,7 +287,9 @@ def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[
     while frontier := [node for node in frontier if node.depth < depth and node.token_id not in stop]:
         pending = [node for node in frontier if node.prediction is None]
         if pending:
-            engine.evaluate(pending)
+            scores = engine.score(pending)
+            with torch.inference_mode():
+                scores.store_predictions(pending)
         frontier = [node.tree.expand(node, best_token(node)) for node in frontier]
         if pending:
             yield frontier

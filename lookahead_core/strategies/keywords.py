@@ -51,10 +51,11 @@ class LookaheadKeywords(TypedDict, total=False):
     """Maximum number of tokens per branch, the first included, 1 to 100."""
     mode: Mode
     """How branches are chosen. `likely`: the k likeliest first tokens, each continued greedily. `every_level`: k tokens
-    at each of the first `branch_levels` levels. `forks`: a new branch wherever another token has at least `cutoff`.
-    `best_first`: extend the most probable paths first, up to `budget` nodes. `sampled`: k independent samples.
-    `diverse`: likely branches that share few words and little meaning. `surprising`: the likeliest branch, and branches
-    that are likely enough but unlike it. The last two compare hidden states and words; see `Lookahead.compared_by`."""
+    at each of the first `branch_levels` levels. `forks`: a new branch wherever another token has at least `cutoff`;
+    of these the k with the highest shares. `best_first`: extend the most probable paths first, up to `budget` nodes.
+    `sampled`: k independent samples. `diverse`: likely branches that share few words and little meaning. `surprising`:
+    the likeliest branch, and branches that are likely enough but unlike it. The last two compare hidden states and
+    words; see `Lookahead.compared_by`."""
     until: Until
     """Where a branch ends if it gets there within `depth` tokens: at the end of a `word`, `clause`, `sentence` or
     `line`. `tokens`: only at `depth` tokens. An end token always ends a branch."""

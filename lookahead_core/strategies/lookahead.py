@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from lookahead_core.engines.engine import Engine, prefill_in_chunks
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, GrowthContext, GrowthStep
@@ -223,13 +223,20 @@ def _children_or_self(growth: Growth, leaf: BranchLeaf, count: int) -> list[Bran
 
 
 def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:
-    """Extend leaves level by level, splitting some of them; keep the k most probable paths at each level.
+    """Extend leaves level by level, splitting some of them; keep the k rows with the highest `_fork_logprob` each time.
 
-    A leaf splits if more tokens than the most probable one have at least the cutoff as probability after it. The cutoff
-    is `cutoff` times `slope` at the first level here, and `slope` times as high at each further one. Yields the kept
-    leaves after each pass and at the end.
+    No path left out would have a higher share beside the kept ones than any of these has. A leaf splits if more tokens
+    than the most probable one have at least the cutoff as probability after it. The cutoff is `cutoff` times `slope` at
+    the first level here, and `slope` times as high at each further one. Yields the kept leaves after each pass and at
+    the end.
     """
     options = growth.options
+    # A typed token inserts nothing: the first leaves below it have two tokens, and forks begin after them.
+    first_sizes = {leaf.token_ids[:1]: len(leaf.token_ids) for leaf in leaves}
+
+    def rank(leaf: BranchLeaf) -> float:
+        return _fork_logprob(leaf, first_sizes.get(leaf.token_ids[:1], 1))
+
     for level in range(1, options.depth):
         growing = [leaf for leaf in leaves if growth.can_grow(leaf)]
         if not growing:
@@ -237,10 +244,21 @@ def _grow_forks(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Sequence[B
         passed = growth.evaluate(growing)
         cutoff = options.cutoff * options.slope**level
         grown = [child for leaf in leaves for child in _split(growth, leaf, cutoff)]
-        leaves = _most_probable(growth.distinct(grown), options.k)
+        leaves = _highest(growth.distinct(grown), options.k, rank)
         if passed:
             yield leaves
     yield leaves
+
+
+def _fork_logprob(leaf: BranchLeaf, least: int) -> float:
+    """Return the log-probability of a path up to its last fork: its last token that is not the likeliest one there.
+
+    It is that of the first `least` tokens if there is no such token after them. The path has this share beside those
+    ranked higher: they include the path that goes on with the likeliest token at that fork.
+    """
+    steps = zip(leaf.token_ids, leaf.predictions, strict=True)
+    forks = [size for size, (token_id, said) in enumerate(steps, start=1) if (token_id,) != said.token_ids[:1]]
+    return math.fsum(leaf.logprobs[: max([least, *forks])])
 
 
 def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
@@ -259,9 +277,14 @@ def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
     return children[:1] + [child for child, probability in itertools.islice(odds, 1, None) if probability >= cutoff]
 
 
-def _most_probable(leaves: Sequence[BranchLeaf], count: int) -> list[BranchLeaf]:
-    """Return the `count` leaves with the most probable paths, or all if there are fewer, in their original order."""
-    chosen = heapq.nlargest(count, range(len(leaves)), key=lambda index: leaves[index].logprob)
+def _path_logprob(leaf: BranchLeaf) -> float:
+    """Return the log-probability of the whole path."""
+    return leaf.logprob
+
+
+def _highest(leaves: Sequence[BranchLeaf], count: int, rank: Callable[[BranchLeaf], float]) -> list[BranchLeaf]:
+    """Return the `count` leaves with the highest `rank`, or all if there are fewer, in their original order."""
+    chosen = heapq.nlargest(count, range(len(leaves)), key=lambda index: rank(leaves[index]))
     return [leaves[index] for index in sorted(chosen)]
 
 
@@ -275,7 +298,7 @@ def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Seque
     options, spent = growth.options, 0
     while spent < options.budget:
         growing = [leaf for leaf in leaves if growth.can_grow(leaf)]
-        chosen = heapq.nlargest(min(options.width, options.budget - spent), growing, key=lambda leaf: leaf.logprob)
+        chosen = heapq.nlargest(min(options.width, options.budget - spent), growing, key=_path_logprob)
         if not chosen:
             break
         passed = growth.evaluate(chosen)
@@ -284,8 +307,8 @@ def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Seque
         grown = [[leaf] if leaf.token_ids not in opened else growth.children(leaf, options.k) for leaf in leaves]
         leaves = growth.distinct(list(itertools.chain.from_iterable(grown)))
         if passed:
-            yield _most_probable(leaves, options.k)
-    yield sorted(_most_probable(leaves, options.k), key=lambda leaf: -leaf.logprob)
+            yield _highest(leaves, options.k, _path_logprob)
+    yield sorted(_highest(leaves, options.k, _path_logprob), key=lambda leaf: -leaf.logprob)
 
 
 def _grow_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gc
+import itertools
 import math
 import re
 import weakref
@@ -109,25 +110,59 @@ def test_a_total_of_branches_on_three_levels_is_reached(model: Any) -> None:
         assert len(set(found)) == total or (ended and len(found) < total)
 
 
-@pytest.mark.parametrize(("cutoff", "slope"), [(0.05, 1.0), (0.05, 1.5), (0.9, 1.0), (0.0, 1.0)])
-def test_forks_split_only_where_another_token_passes_the_cutoff(
-    model: Any, odds: Odds, cutoff: float, slope: float
-) -> None:
+FORKS = [(0.05, 1.0), (0.05, 1.5), (0.9, 1.0), (0.0, 1.0)]
+
+
+def paths_with_forks(odds: Odds, depth: int, cutoff: float, slope: float, split_limit: int) -> list[tuple[int, ...]]:
+    """All paths that split only where another token passes the cutoff, depth first, likelier tokens first."""
     leaves: list[tuple[int, ...]] = [()]
-    for level in range(4):
+    for level in range(depth):
         grown = []
         for path in leaves:
             if path and path[-1] == 7:
                 grown.append(path)
                 continue
-            ways = odds.after(path)[:3]
+            ways = odds.after(path)[:split_limit]
             chosen = [ways[0], *(way for way in ways[1:] if way[0] >= cutoff * slope**level)]
             grown += [(*path, token_id) for _, token_id in chosen]
-        kept = sorted(grown, key=odds.of, reverse=True)[:6]
-        leaves = [path for path in grown if path in kept]
+        leaves = grown
+    return leaves
+
+
+def share_beside(odds: Odds, path: tuple[int, ...], rows: list[tuple[int, ...]]) -> float:
+    """The probability of a path's shortest prefix that no row begins with."""
+    return odds.of(next(path[:size] for size in range(1, 9) if all(row[:size] != path[:size] for row in rows)))
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+@pytest.mark.parametrize(("cutoff", "slope"), FORKS)
+def test_forks_adds_the_row_with_the_highest_share_beside_those_it_has_until_there_are_k(
+    model: Any, odds: Odds, k: int, cutoff: float, slope: float
+) -> None:
+    candidates, rows = paths_with_forks(odds, 4, cutoff, slope, 3), []
+    while len(rows) < min(k, len(candidates)):
+        # Of paths with the same share `max` takes the first: that with the likelier tokens.
+        left = [path for path in candidates if path not in rows]
+        rows.append(max(left, key=lambda path: share_beside(odds, path, rows)))
     document = Document(model, token_ids=PROMPT)
-    result = document.lookahead(mode="forks", k=6, depth=4, cutoff=cutoff, slope=slope, split_limit=3)
-    assert sorted(paths(result)) == sorted(leaves)
+    result = document.lookahead(mode="forks", k=k, depth=4, cutoff=cutoff, slope=slope, split_limit=3)
+    assert paths(result) == [path for path in candidates if path in rows]
+
+
+@pytest.mark.parametrize("k", [3, 6])
+@pytest.mark.parametrize(("cutoff", "slope"), FORKS)
+def test_no_path_that_forks_leaves_out_would_have_a_higher_share_than_a_row_it_shows(
+    model: Any, odds: Odds, k: int, cutoff: float, slope: float
+) -> None:
+    candidates = paths_with_forks(odds, 4, cutoff, slope, 3)
+    options = {"mode": "forks", "k": k, "cutoff": cutoff, "slope": slope, "split_limit": 3}
+    for step in Document(model, token_ids=PROMPT).lookahead_steps(depth=4, **options):
+        rows = paths(step.result)
+        assert step.result.coverage == pytest.approx(sum(branch.share for branch in step.result.branches))
+        assert len(rows) <= k and step.result.coverage <= 1 + 1e-6
+    lowest = min(branch.share for branch in step.result.branches)
+    for path in set(candidates) - set(rows):
+        assert share_beside(odds, path, rows) <= lowest + 1e-6
 
 
 @pytest.mark.parametrize(("budget", "width"), [(1, 1), (12, 1), (12, 4), (40, 16)])
@@ -520,6 +555,24 @@ def test_the_rest_holds_the_other_probable_first_tokens(model: Any, odds: Odds, 
     for other, (token_id, probability) in zip(result.rest, expected, strict=True):
         assert math.exp(*other.logprobs) == pytest.approx(probability, rel=1e-3)
         assert (other.text, other.ended) == (None, token_id == 7)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_healed_row_is_set_apart_by_text_that_it_inserts(tiny_model: Model, mode: str) -> None:
+    for text, k in itertools.product(("the old keep", "watched the s", "Once upon a "), (1, 2, 5)):
+        document = Document(tiny_model, text)
+        spelled = tokens_as_bytes(tiny_model.tokenizer)
+        typed = len(spelled[document.token_ids[-1]])
+        result = document.lookahead(mode=mode, k=k, depth=4, heal=True, cutoff=0.0)
+        for branch in result.branches:
+            path, others = branch.token_ids, [row for row in paths(result) if row != branch.token_ids]
+            apart = [n for n in range(1, len(path)) if all(row[:n] != path[:n] for row in others)]
+            inserted = {n: b"".join(spelled[i] for i in path[:n])[typed:] for n in apart}
+            whole = {n: codecs.getincrementaldecoder("utf-8")("replace").decode(inserted[n]) for n in apart}
+            size = next((n for n in apart if whole[n]), len(path))
+            assert branch.share == pytest.approx(math.exp(math.fsum(branch.logprobs[:size])))
+        rest = math.fsum(math.exp(math.fsum(other.logprobs)) for other in result.rest)
+        assert result.coverage + rest <= 1 + 1e-6, "no text is counted among the rows and among the rest"
 
 
 def test_the_rest_of_a_healed_lookahead_holds_the_text_that_would_be_inserted(tiny_model: Model) -> None:

@@ -54,17 +54,22 @@ def test_the_float32_head_gives_logits_before_bfloat16_rounds_them() -> None:
 def test_a_prepared_model_copy_predicts_what_a_plain_one_does(dtype: torch.dtype, compute: str) -> None:
     hf_model = tiny_llama(300).to(dtype)
     kinds = [type(module) for module in hf_model.modules()]
-    plain, prepared = copy_sharing_parameters(hf_model), copy_sharing_parameters(hf_model)
-    done = prepare.prepare(prepared, compute=compute)
     ids = torch.randint(0, 300, (1, 40), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        one, other = plain(ids).logits.float(), prepared(ids).logits.float()
+        one = hf_model(ids).logits[0, -1].float().log_softmax(-1)
+    # A copy with compiled layers takes the arguments of the cached engine alone.
+    model = load_model(hf_model, tokenizer=None, settings=Settings(compute=compute))
+    other = Document(model, token_ids=ids[0].tolist()).predict(row=True).row
     bound = 1e-5 if dtype is torch.float32 else 3e-2
     assert float((one - other).abs().max()) <= bound * float(one.abs().max())
-    packing = compute != "plain" and packs(dtype)
-    assert any(isinstance(module, PackedLinear) for module in prepared.modules()) == packing
-    assert any(type(module) is nn.Linear for module in prepared.modules()) == (not packing)
-    assert done.many_rows == ("packed matrices" if packing else "as transformers computes them")
+    engine: Any = model.engine
+    modules, done = list(engine.model_copy.modules()), engine.computation
+    compiled = done.many_rows == prepare.COMPILED
+    packing = compute != "plain" and packs(dtype) and not compiled
+    assert any(isinstance(module, PackedLinear) for module in modules) == packing
+    assert any(type(module) is nn.Linear for module in modules) == (not packing)
+    assert compiled or done.many_rows == ("packed matrices" if packing else "as transformers computes them")
+    assert not compiled or compute == "auto"
     assert [type(module) for module in hf_model.modules()] == kinds
 
 
