@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lookahead_core.document.branch_edit import BranchEdit, edit_steps
 from lookahead_core.document.coverage import coverage_of, with_new_shares
-from lookahead_core.document.results import Branch, Lookahead, LookaheadStep
+from lookahead_core.document.results import Branch, Lookahead, LookaheadStep, Other
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ def with_edited_rows(
 ) -> Iterator[LookaheadStep]:
     """Yield the steps of a lookahead, then one for each pass of the edits; the last one has the edited branches.
 
-    `edits` are pairs of the token ids of the branch to replace, and the edit. If the lookahead has no such branch, the
-    edited one becomes its first. `options` are those of the lookahead; `most` is the maximum number of tokens of an
-    edited branch. Raises the errors of `edit_steps`.
+    `edits` are pairs of the token ids of the branch to replace, and the edit. That branch may be the result of an
+    earlier edit, even one with another continuation: see `_index_of`. If there is no such branch, the edited one
+    becomes the first. `options` are those of the lookahead; `most` is the maximum number of tokens of an edited branch.
+    Raises the errors of `edit_steps`.
     """
     for last in steps:
         yield last
@@ -42,13 +43,44 @@ def with_edited_rows(
 def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookahead:
     """Return the result with the branch `edited` instead of the one with the tokens `row`, or first if there is none.
 
-    Other branches with the same tokens as `edited` are left out. Shares and coverage are computed anew.
+    Other branches with the same tokens as `edited` are left out. Shares and coverage are computed anew. The beginning
+    of a replaced branch of the lookahead is put first in `rest`, unless another branch begins with it.
     """
-    branches = list(result.branches)
-    index = next((index for index, branch in enumerate(branches) if branch.token_ids == row), None)
+    branches, rest = list(result.branches), result.rest
+    index = _index_of(row, branches)
     if index is None:
         branches.insert(0, edited)
     else:
+        other = _beginning(branches[index])
         branches[index] = edited
+        if other is not None and not any(one.token_ids[: len(other.token_ids)] == other.token_ids for one in branches):
+            rest = (other, *rest)
     shown = with_new_shares([one for one in branches if one is edited or one.token_ids != edited.token_ids])
-    return replace(result, branches=shown, coverage=coverage_of(shown))
+    return replace(result, branches=shown, coverage=coverage_of(shown), rest=rest)
+
+
+def _beginning(branch: Branch) -> Other | None:
+    """Return the first piece of a branch, or with word odds its next word; None for an edited branch or without it."""
+    size = branch.next_word_tokens if branch.next_word is not None else branch.pieces[0].tokens if branch.pieces else 0
+    if branch.edited_tokens is not None or not size:
+        return None
+    text = branch.next_word or branch.pieces[0].text
+    share, error = (None, 0.0) if branch.next_word is None else (branch.share, branch.share_error)
+    ids, logprobs, said = branch.token_ids[:size], branch.logprobs[:size], branch.said[:size]
+    return Other(ids, logprobs, text, ended=False, said=said, share=share, share_error=error)
+
+
+def _index_of(row: tuple[int, ...], branches: Sequence[Branch]) -> int | None:
+    """Return the index of the branch with the tokens `row`; None if there is none.
+
+    If no branch has exactly these tokens, it is an edited one with the same tokens up to the end of its edit's text,
+    since those after them differ under other options. Of several such branches it is the one whose text ends last.
+    """
+
+    def known(branch: Branch) -> int:
+        """The number of tokens at the beginning of `row` that identify a branch; 0 if it is another one."""
+        size = len(row) if branch.token_ids == row else (branch.edited_tokens or (0, 0))[1]
+        return size if branch.token_ids[:size] == row[:size] else 0
+
+    sizes = [known(branch) for branch in branches]
+    return sizes.index(max(sizes)) if any(sizes) else None

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
-from lookahead_core.document.coverage import covered_probability, distinguishing_lengths
+from lookahead_core.document.coverage import coverage_of, with_new_shares
 from lookahead_core.document.results import BannedToken, Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
 from lookahead_core.engines.prediction_rows import TOP_TOKENS
 from lookahead_core.prediction import Prediction
@@ -103,15 +103,15 @@ def make_lookahead(
     Without it `banned` is empty too. `word` and `compared_by` become the fields of these names. The leaves must be
     below `context.origin`, or below its parent if it is re-opened.
     """
-    paths = [leaf.token_ids for leaf in leaves]
-    lengths, before = distinguishing_lengths(paths), context.before if leaves else ""
+    before = context.before if leaves else ""
+    branches = with_new_shares([_branch(leaf, before, context) for leaf in leaves])
     return Lookahead(
-        branches=tuple(_branch(leaf, lengths[leaf.token_ids], before, context) for leaf in leaves),
-        coverage=_coverage(leaves, lengths),
+        branches=branches,
+        coverage=coverage_of(branches),
         cost=cost,
         given=context.reopened.text.decode() if context.reopened else "",
         seen_from=context.seen_from,
-        rest=_rest(paths, context, start) if leaves and start else (),
+        rest=_rest([leaf.token_ids for leaf in leaves], context, start) if leaves and start else (),
         banned=tuple(_banned(context, start)) if start and start.excluded else (),
         said=start.prediction if leaves and start else None,
         options=context.options,
@@ -122,16 +122,8 @@ def make_lookahead(
 
 
 def make_branch(leaf: BranchLeaf, context: ResultContext) -> Branch:
-    """Return the branch that ends at a leaf. Its share is the probability of its first token, as without others."""
-    return _branch(leaf, 1, context.before, context)
-
-
-def _coverage(leaves: Sequence[BranchLeaf], lengths: dict[tuple[int, ...], int]) -> float:
-    """Return the coverage of these leaves: with next words, the sum of their shares, else `covered_probability`."""
-    words = [leaf.next_word for leaf in leaves if leaf.next_word]
-    if words:
-        return min(1.0, math.fsum(word.share for word in words))
-    return covered_probability({leaf.token_ids: leaf.logprobs for leaf in leaves}, lengths)
+    """Return the branch that ends at a leaf. Its share is the one that it has without other branches."""
+    return with_new_shares([_branch(leaf, context.before, context)])[0]
 
 
 def make_beams(
@@ -148,8 +140,7 @@ def make_beams(
     parents before children; they become its `tree`.
     """
     before = context.before
-    lengths = distinguishing_lengths([beam.leaf.token_ids for beam in found])
-    branches = [_branch(beam.leaf, lengths[beam.leaf.token_ids], before, context) for beam in found]
+    branches = with_new_shares([_branch(beam.leaf, before, context) for beam in found])
     beams = (
         Beam(**{each.name: getattr(branch, each.name) for each in fields(branch)}, score=beam.score)
         for branch, beam in zip(branches, found, strict=True)
@@ -171,13 +162,14 @@ def _beam_nodes(traces: Sequence[tuple[BeamTrace, str]], context: ResultContext)
     return tuple(nodes)
 
 
-def _branch(leaf: BranchLeaf, distinguishing_length: int, before: str, context: ResultContext) -> Branch:
+def _branch(leaf: BranchLeaf, before: str, context: ResultContext) -> Branch:
+    """Return the branch that ends at a leaf, with odds of tokens without its share, which depends on other branches."""
     logprobs, word = leaf.logprobs, leaf.next_word
     return Branch(
         token_ids=leaf.token_ids,
         logprobs=logprobs,
         pieces=_pieces(leaf, before, context),
-        share=word.share if word else math.exp(math.fsum(logprobs[:distinguishing_length])),
+        share=word.share if word else 0.0,
         probability=math.exp(math.fsum(logprobs)),
         ended=leaf.ended(context.stop),
         healed=leaf.healed,

@@ -53,7 +53,8 @@ class Branch:
     pieces: tuple[Piece, ...]
     """Its text in pieces that can be accepted one by one. An end token and a trailing half character are in none."""
     share: float
-    """Probability of the shortest beginning that no other branch has, 0 to 1; equal branches have the same share."""
+    """Probability of the shortest beginning that no other branch has, 0 to 1; equal branches have the same share. The
+    beginning of a healed branch inserts at least a character: the typed token alone is no beginning."""
     probability: float
     """Probability of the whole path, 0 to 1."""
     ended: bool

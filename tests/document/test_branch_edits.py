@@ -11,6 +11,7 @@ import torch
 from lookahead_core import Document, LookaheadError, Model
 from lookahead_core.document.branch_edit import BranchEdit, edit_steps
 from lookahead_core.document.edited_rows import with_edited_rows
+from lookahead_core.document.results import Branch
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from tests.support.families import greedy
 
@@ -140,6 +141,32 @@ def test_an_edit_of_another_text_or_without_text_is_refused(tiny_model: Model) -
         document.continue_branch(branch, "x")
 
 
+@pytest.mark.parametrize("again", [1, 3])
+def test_a_row_edited_twice_is_shown_once_when_a_ban_has_changed_its_continuation(
+    tiny_model: Model, again: int
+) -> None:
+    """The second edit replaces the text of the first one, or a token after it; then a later token is banned."""
+    document = Document(tiny_model, "Once upon a time.")
+
+    def edited(edits: list[tuple[tuple[int, ...], BranchEdit]], banned: set[int]) -> list[Branch]:
+        steps = document.lookahead_steps(k=3, depth=4, banned=banned)
+        *_, last = with_edited_rows(document, steps, edits, {"depth": 4, "banned": banned}, 41)
+        return list(last.result.branches)
+
+    plain = document.lookahead(k=3, depth=4).branches[1].token_ids
+    edits = [(plain, BranchEdit(plain[:1], " sea"))]
+    once = edited(edits, set())[1].token_ids
+    edits.append((once, BranchEdit(once[:again], " old")))
+    twice = edited(edits, set())[1].token_ids
+    assert (twice[:again], twice[again : again + 1]) == (once[:again], spelled(tiny_model, " old"))
+    banned = set(once) - {*once[:again], *spelled(tiny_model, " sea"), *twice[: again + 1]}
+    assert banned, "the continuation of the first edit has other tokens than the edits"
+    rows = edited(edits, banned)
+    assert [row.token_ids[: again + 1] for row in rows if row.edited_tokens] == [twice[: again + 1]]
+    others = [row.token_ids for row in document.lookahead(k=3, depth=4, banned=banned).branches]
+    assert [row.token_ids for row in rows if not row.edited_tokens] == [row for row in others if row != plain]
+
+
 def test_an_edited_row_replaces_the_row_that_was_edited(tiny_model: Model) -> None:
     document = Document(tiny_model, "Once upon a time.")
     plain = document.lookahead(k=3, depth=4).branches
@@ -156,3 +183,25 @@ def test_an_edited_row_replaces_the_row_that_was_edited(tiny_model: Model) -> No
     assert last.result.coverage == pytest.approx(
         sum(math.exp(float(plain_row(tiny_model, document.token_ids)[token_id])) for token_id in firsts), abs=1e-4
     )
+
+
+@pytest.mark.parametrize("odds", ["tokens", "words"])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_the_beginning_of_a_replaced_row_is_among_the_others_unless_a_row_has_it(
+    tiny_model: Model, odds: Any, kept: int
+) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    options = {"k": 3, "depth": 4, "odds": odds}
+    plain = document.lookahead(**options)
+    first = plain.branches[0]
+    edit = BranchEdit(first.token_ids[:kept], " zzz")
+    *_, last = with_edited_rows(document, document.lookahead_steps(**options), [(first.token_ids, edit)], options, 41)
+    size = first.next_word_tokens if odds == "words" else first.pieces[0].tokens
+    assert last.result.rest[size > kept :] == plain.rest
+    if size > kept:
+        other = last.result.rest[0]
+        assert other.token_ids == first.token_ids[:size]
+        row = plain_row(tiny_model, document.token_ids)
+        assert other.logprobs[0] == pytest.approx(float(row[first.token_ids[0]]), abs=1e-4)
+        expected = (first.next_word, first.share) if odds == "words" else (first.pieces[0].text, None)
+        assert (other.text, other.share) == expected

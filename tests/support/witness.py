@@ -132,8 +132,16 @@ def unpacked(link: str) -> dict[str, Any]:
 
 
 def rows_of(model: Model, text: str, **options: Any) -> list[str]:
-    """The texts of the branches after a text, computed without a page."""
+    """The texts of the branches after a text, computed without a page, in the page's order: by share.
+
+    A token that replaces the typed one counts for the depth only where it inserts characters.
+    """
     document = Document(model, text)
     options = {"k": 5, "depth": 5} | options
-    options["depth"] += bool(document.reopens)
-    return [branch.text for branch in document.lookahead(heal=True, stop_at_repetition=True, **options).branches]
+    depth = options.pop("depth")
+    found = document.lookahead(heal=True, stop_at_repetition=True, depth=depth + bool(document.reopens), **options)
+    texts = []
+    for branch in sorted(found.branches, key=lambda one: -one.share):
+        kept = bool(branch.pieces) and branch.healed and branch.pieces[0].tokens > 1
+        texts.append("".join(piece.text for piece in branch.pieces if piece.tokens <= depth + kept))
+    return texts
