@@ -30,7 +30,7 @@ class HighlightEntry:
     """A token of a text and the model's prediction of it; several tokens if only together they make whole characters.
 
     Rank, entropy and alternatives belong to the first of its tokens that was not the likeliest, or to its first token.
-    If nothing precedes it, there is no prediction: loss, rank and entropy are None, and there are no alternatives.
+    If nothing precedes it, there is no prediction: losses, rank and entropy are None, and there are no alternatives.
     """
 
     start: int
@@ -44,6 +44,8 @@ class HighlightEntry:
     """Start and end, as characters, of the word that it is part of, with the white space before the word."""
     loss: float | None
     """Negative log-probability of all its tokens, in nats."""
+    excess_loss: float | None
+    """Loss minus that of the likeliest tokens in their places, in nats; 0 if all of its tokens are the likeliest."""
     rank: int | None
     """Rank of the token in the prediction, 1 for the likeliest."""
     entropy: float | None
@@ -88,15 +90,15 @@ class Highlights:
 
     @property
     def marks(self) -> tuple[HighlightEntry, ...]:
-        """The entries to mark: of each word that has any of `candidates`, the one that comes first in the text.
+        """The entries to mark: of each word that has any of `candidates`, the one with the highest excess loss.
 
-        The word whose candidates have the highest loss comes first. The returned entry's own loss may be lower.
+        The highest excess loss comes first: there the model's choice was likelier than the text's by the largest
+        factor.
         """
-        first: dict[tuple[int, int], HighlightEntry] = {}  # in the order of each word's highest loss
-        for entry in self.candidates:
-            known = first.get(entry.word, entry)
-            first[entry.word] = min(entry, known, key=lambda each: each.start)
-        return tuple(first.values())
+        worst: dict[tuple[int, int], HighlightEntry] = {}
+        for entry in sorted(self.candidates, key=lambda entry: -(entry.excess_loss or 0)):
+            worst.setdefault(entry.word, entry)
+        return tuple(worst.values())
 
     @functools.cached_property
     def highest_loss(self) -> float:

@@ -99,6 +99,7 @@ def _entry(
         token_ids=tuple(token.token_id for token in document.passage.tokens[first:after]),
         word=word,
         loss=max(0.0, -math.fsum(each.logprob for each in known)) if fact else None,
+        excess_loss=max(0.0, math.fsum(each.likeliest[0][1] - each.logprob for each in known)) if fact else None,
         rank=fact.rank if fact else None,
         entropy=fact.entropy if fact else None,
         alternatives=tuple(_alternatives(document, first + offset, fact)) if fact else (),

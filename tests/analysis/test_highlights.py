@@ -36,12 +36,12 @@ def short_model(byte_tokenizer: Any) -> Model:
 
 def assert_same(some: Sequence[HighlightEntry], others: Sequence[HighlightEntry]) -> None:
     """The same entries, read in passes of other sizes: their last bits may differ on some processors."""
-    bare = {"loss": None, "entropy": None, "alternatives": ()}
+    bare = {"loss": None, "excess_loss": None, "entropy": None, "alternatives": ()}
     for one, other in zip(some, others, strict=True):
         assert replace(one, **bare) == replace(other, **bare)
-        for name in ("loss", "entropy"):
+        for name in ("loss", "excess_loss", "entropy"):
             figure = getattr(other, name)
-            assert getattr(one, name) == (None if figure is None else pytest.approx(figure, rel=1e-4))
+            assert getattr(one, name) == (None if figure is None else pytest.approx(figure, rel=1e-4, abs=1e-6))
         for mine, theirs in zip(one.alternatives, other.alternatives, strict=True):
             assert replace(mine, probability=0) == replace(theirs, probability=0)
             assert mine.probability == pytest.approx(theirs.probability, rel=1e-4)
@@ -52,13 +52,16 @@ def assert_equals_plain(model: Model, token_ids: list[int], found: Highlights, k
     for entry in found.entries:
         came = range(entry.first_token, entry.first_token + len(entry.token_ids))
         if entry.loss is None:
-            assert entry.first_token == 0 and entry.alternatives == () and entry.rank is entry.entropy is None
+            assert entry.first_token == 0 and entry.alternatives == ()
+            assert entry.rank is entry.entropy is entry.excess_loss is None
             continue
         rows = {}
         for place in came:
             path = [*token_ids[:left], *token_ids[entry.read_from : place]]
             rows[place] = plain_logprobs(model, path)[-1]
         assert entry.loss == pytest.approx(sum(-float(rows[p][token_ids[p]]) for p in came), abs=2e-4)
+        likeliest = sum(-float(rows[p].max()) for p in came)
+        assert entry.excess_loss == pytest.approx(entry.loss - likeliest, abs=4e-4)
         ranks = [int((rows[p] > rows[p][token_ids[p]]).sum()) + 1 for p in came]
         place = next((p for p, rank in zip(came, ranks, strict=True) if rank > 1), entry.first_token)
         row = rows[place]
@@ -278,9 +281,9 @@ def test_candidates_are_ranked_by_how_unlikely_their_token_was(tiny_model: Model
     assert len(set(words)) == len(words)
     for entry in found.marks:
         in_word = [one for one in candidates if one.word == entry.word]
-        assert entry == min(in_word, key=lambda one: one.start)
-    highest = [max(one.loss for one in candidates if one.word == entry.word) for entry in found.marks]
-    assert highest == sorted(highest, reverse=True)
+        assert entry == max(in_word, key=lambda one: one.excess_loss)
+    factors = [entry.most_likely.probability / math.exp(-entry.loss) for entry in found.marks]
+    assert factors == pytest.approx(sorted(factors, reverse=True)), "all are entries of one token"
 
 
 def test_the_first_token_is_left_out_of_the_highest_loss(fallback_model: Model) -> None:
@@ -314,18 +317,26 @@ def test_the_highest_loss_is_a_finite_one_behind_the_first_token_where_there_is_
         assert made.relative_loss(entry) == expected
 
 
-def test_of_a_word_that_is_unlikely_in_two_places_the_first_is_marked_and_words_come_by_their_least_likely_part(
+def test_of_a_word_the_entry_is_marked_at_which_the_model_lost_most_and_the_words_come_in_that_order(
     tiny_model: Model,
 ) -> None:
     found = highlights(Document(tiny_model, TEXT))
     one = next(entry for entry in found.entries if entry.differs)
-    parts = [(0, (0, 9), 2.0), (4, (0, 9), 7.0), (9, (9, 20), 5.0), (12, (9, 20), 1.0), (20, (20, 22), 6.0)]
-    entries = [replace(one, start=start, word=word, loss=loss) for start, word, loss in parts]
-    entries.append(replace(one, start=22, word=(22, 23), loss=99.0, rank=1))
-    entries.append(replace(one, start=23, word=(23, 24), loss=99.0, rank=None))
+    parts = [
+        (0, (0, 9), 9.0, 2.0),
+        (4, (0, 9), 7.5, 7.0),
+        (9, (9, 20), 5.5, 5.0),
+        (12, (9, 20), 1.5, 1.0),
+        (20, (20, 22), 8.0, math.inf),
+    ]
+    entries = [
+        replace(one, start=start, word=word, loss=loss, excess_loss=excess) for start, word, loss, excess in parts
+    ]
+    entries.append(replace(one, start=22, word=(22, 23), loss=99.0, excess_loss=0.0, rank=1))
+    entries.append(replace(one, start=23, word=(23, 24), loss=None, excess_loss=None, rank=None))
     made = replace(found, entries=tuple(entries))
-    assert [entry.start for entry in made.candidates] == [4, 20, 9, 0, 12]
-    assert [entry.start for entry in made.marks] == [0, 20, 9]
+    assert [entry.start for entry in made.candidates] == [0, 20, 4, 9, 12]
+    assert [entry.start for entry in made.marks] == [20, 4, 9]
     assert made.message == ""
 
 

@@ -6,6 +6,7 @@ import {
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
 const MOST_TIMES = 100_000;   // larger ratios are shown as more than this
+const NOTABLE_TIMES = 10;      // a word is marked at first where the model's first choice was so many times likelier, or more
 const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
 
 /** @param {number} logprob */
@@ -36,17 +37,41 @@ export function headline({ids, place, rank, token, alternatives: [expected]}, wo
 const nameOf = ({text, end}) => (end || !text?.trim() ? spokenLabel({text, end}).replace(/^(?=space|line|tab)/, 'a ') : quotedText(text));
 
 /**
- * The end of the sentence "10 words are marked …": how many could be, and how unlikely each of the shown words was.
+ * How many times likelier the model's first choice was than the person's word.
+ * @param {Pick<HighlightEntry, 'loss' | 'excess'>} entry
+ */
+const timesLikelier = ({loss, excess}) => (loss === null ? Infinity : Math.exp(excess ?? 0));
+
+/**
+ * The number of words that are marked at first: those at which the model's first choice was far likelier, but at most so many.
+ * @param {MarkedWord[]} words
+ * @param {number} most
+ */
+export const notableCount = (words, most) =>
+  Math.min(most, words.filter(({rank, entry}) => rank < Infinity && timesLikelier(entry) >= NOTABLE_TIMES).length);
+
+/**
+ * The end of the sentence "10 words are marked …": how many could be, and how much likelier than each of the shown words the
+ * model's first choice was.
  * @param {MarkedWord[]} words
  * @param {number} count of highlights that are shown
  */
 export function thresholdSentence(words, count) {
   const marked = words.filter(({rank}) => rank < Infinity), shown = marked.filter(({rank}) => rank < count);
   if (!marked.length) return '';
-  const most = Math.max(...shown.map(leastChance));
-  const figure = formatPercent({p: most}), bound = figure.startsWith('<') ? `less than${figure.slice(1)}` : `at most ${figure}`;
-  const each = shown.length && Number.isFinite(most) ? `: the model gave each ${bound}` : '';
+  const least = Math.min(...shown.map(({entry}) => timesLikelier(entry)));
+  const each = shown.length ? `: the model’s first choice was ${boundedTimes(least)} than ${shown.length === 1 ? 'it' : 'each'}` : '';
   return `of ${formatNumber(marked.length)}, the most surprising first${each}`;
+}
+
+/**
+ * A factor as a lower bound, with at most two digits.
+ * @param {number} times
+ */
+function boundedTimes(times) {
+  if (times > MOST_TIMES) return `more than ${formatNumber(MOST_TIMES)} times likelier`;
+  const unit = 10 ** (Math.floor(Math.log10(times)) - 1), bound = Number((Math.floor(times / unit + 1e-9) * unit).toPrecision(2));
+  return bound > 1 ? `at least ${bound < 10 ? bound : formatNumber(bound)} times likelier` : 'hardly likelier';
 }
 
 /**
@@ -67,17 +92,11 @@ export function markedSentence(words, count) {
  */
 export const highlightSentence = ({entry, text}, number, count) => `Highlight ${number} of ${count}. ${headline(entry, text)}`;
 
-/** @param {HighlightEntry} entry */
-const chanceOf = ({loss}) => (loss === null ? 0 : Math.exp(-loss));
-
-/** @param {MarkedWord} word */
-const leastChance = ({entries}) => Math.min(...entries.filter(({rank}) => (rank ?? 1) > 1).map(chanceOf));
-
 /**
  * The figure beside a highlighted word: the chance that the model gave it; empty if it can never be highlighted.
  * @param {MarkedWord} word
  */
-export const chanceFigure = word => (word.rank < Infinity ? formatPercent({p: leastChance(word)}) : '');
+export const chanceFigure = ({rank, entry: {loss}}) => (rank < Infinity ? formatPercent({p: loss === null ? 0 : Math.exp(-loss)}) : '');
 
 /**
  * One line: the rank of the word among the model's choices, its odds, loss and entropy. Of a character of several tokens
@@ -98,7 +117,7 @@ export function wordSummary({ids, place, loss, rank, entropy, seen_from: from, t
  * @param {Pick<AlternativeFit, 'drops_in' | 'sentence'>} fit
  */
 export const fitPhrase = ({drops_in: fits, sentence}) =>
-  (fits === true ? 'fits: your next words can stay' : fits === false ? 'your next words would have to change' : sentence);
+  (fits === true ? 'fits: your next words can stay' : fits === false ? 'your next words would change' : sentence);
 
 /**
  * What it means that an alternative fits.

@@ -17,7 +17,7 @@ import {meet} from '../../web/core/tip_position.js';
 import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
-import {chanceFigure, highlightSentence, markedSentence} from './highlight_sentences.js';
+import {chanceFigure, highlightSentence, markedSentence, notableCount} from './highlight_sentences.js';
 import {tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
@@ -31,7 +31,7 @@ const EMPTY = 'Write or paste a text: the words are highlighted here where the m
 const LOADING = 'Your text is read when the model is ready.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
 const READ_ONLY = 'Highlights only read: nothing is inserted into your text here.';
-const SHARES = 'A row’s share is the chance of its first token, in bold, as the model gives it. Nothing of this enters your text.';
+const SHARES = 'A row’s share is the chance that its part in bold comes next: a token, as the model gives it. Nothing of this enters your text.';
 const VISIBLE = /[^\p{C}\p{Z}]/u;   // a character that gives a word a name
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
@@ -110,10 +110,7 @@ class HighlightsTab {
     this.next.addEventListener('blur', () => this.#point(null));
     this.next.addEventListener('keydown', event => { if (event.key === 'Escape') this.#hideDetails(); });
     this.figures.addEventListener('toggle', () => this.#tabulate());
-    this.withFigures.addEventListener('change', () => {
-      for (const part of [this.details, this.shown]) part.toggleAttribute('data-figures', this.withFigures.checked);
-      this.#followWord();
-    });
+    this.withFigures.addEventListener('change', () => this.#showFigures());
     this.branches.addEventListener('accept', event => {
       /** @type {CustomEvent} */ (event).detail.because = READ_ONLY;
       event.preventDefault();
@@ -216,8 +213,9 @@ class HighlightsTab {
     this.#setStale(false);
     this.shown.dataset.state = 'settled';
     const most = view.marks.length;
-    Object.assign(this.count, {max: most, value: count ?? Math.min(SHOWN_AT_FIRST, most), disabled: !most});
-    this.legend.hidden = this.figures.hidden = false;
+    Object.assign(this.count, {max: most, value: count ?? notableCount(words, SHOWN_AT_FIRST), disabled: !most});
+    this.legend.hidden = false;
+    this.#showFigures();
     this.#mark();
     this.#tabulate();
     const seenFrom = Math.max(...view.entries.map(entry => entry.seen_from));
@@ -248,6 +246,14 @@ class HighlightsTab {
   /** @param {HTMLElement} element */
   #wordOf(element) { return /** @type {NonNullable<typeof this.found>} */ (this.found).words[Number(element.dataset.word)]; }
 
+  /** Show figures in the text, in the card and in the table, or hide them. */
+  #showFigures() {
+    const {checked} = this.withFigures;
+    for (const part of [this.details, this.shown]) part.toggleAttribute('data-figures', checked);
+    this.figures.hidden = !checked || !this.found;
+    this.#followWord();
+  }
+
   #tabulate() {
     const {figures, found} = this;
     if (figures.open && found) find(figures, '.wide').replaceChildren(tokenTable(found));
@@ -261,7 +267,8 @@ class HighlightsTab {
     this.shown.replaceChildren();
     this.shown.dataset.state = state;
     this.#setStale(false);
-    this.legend.hidden = this.figures.hidden = true;
+    this.legend.hidden = true;
+    this.#showFigures();
     Object.assign(this.count, {max: 0, disabled: true});
     this.#mark();
     this.line.show(sentence, state);

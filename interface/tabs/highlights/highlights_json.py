@@ -54,10 +54,10 @@ def fit_as_json(fit: ReplacementFit) -> dict[str, Any]:
 def _entry_as_json(highlights: Highlights, entry: HighlightEntry) -> dict[str, Any]:
     """Return an entry of `highlights` as JSON values.
 
-    `place` is the entry's `offset` and `ids` its `token_ids`; `relative` is its loss divided by the highest loss.
-    `start`, `end`, `token`, `word`, `loss`, `rank`, `entropy` and `seen_from` are named as in HighlightEntry. Each of
-    `alternatives`, likeliest first, has `id`, `text`, `probability` and `end` (whether it is an end token). Unknown and
-    infinite numbers are None; fractions have DIGITS significant digits.
+    `place` is the entry's `offset`, `ids` its `token_ids`, and `excess` its `excess_loss`; `relative` is its loss
+    divided by the highest loss. `start`, `end`, `token`, `word`, `loss`, `rank`, `entropy` and `seen_from` are named as
+    in HighlightEntry. Each of `alternatives`, likeliest first, has `id`, `text`, `probability` and `end` (whether it is
+    an end token). Unknown and infinite numbers are None; fractions have DIGITS significant digits.
     """
     return {
         "start": entry.start,
@@ -67,6 +67,7 @@ def _entry_as_json(highlights: Highlights, entry: HighlightEntry) -> dict[str, A
         "place": entry.offset,
         "word": list(entry.word),
         "loss": finite_or_none(entry.loss, DIGITS),
+        "excess": finite_or_none(entry.excess_loss, DIGITS),
         "relative": finite_or_none(highlights.relative_loss(entry), DIGITS),
         "rank": entry.rank,
         "entropy": finite_or_none(entry.entropy, DIGITS),

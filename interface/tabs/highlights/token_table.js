@@ -2,11 +2,21 @@
 /** @import {HighlightEntry} from '../../web/core/types.d.ts' */
 import {alternativesSentence} from './highlight_sentences.js';
 import {formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
+import {explain} from '../../web/ui/tips.js';
 import {make} from '../../web/ui/elements.js';
 
 const MOST = 2000;   // rows
-/** @type {[text: string, className?: string][]} */
-const HEADS = [['Start'], ['End'], ['Token', 'words'], ['Loss'], ['Relative'], ['Rank'], ['Entropy'], ['Alternatives', 'words']];
+/** @type {[text: string, meaning: string, className?: string][]} */
+const HEADS = [
+  ['Start', 'Start: how many characters stand before the token.'],
+  ['End', 'End: how many characters the text has up to the end of the token.'],
+  ['Token', 'The tokens of your text in order: words, parts of words, and signs.', 'words'],
+  ['Loss', 'Loss: how much the token surprised the model; 0 is no surprise, and 2.3 is a probability of 10 %.'],
+  ['Relative', 'Relative: the loss as a share of the highest loss in the text.'],
+  ['Rank', 'Rank: the place of the token among all, ordered by their probability here; 1 is the likeliest.'],
+  ['Entropy', 'Entropy: how uncertain the model was here; 0 is certain, and 2.3 is as uncertain as ten equally likely tokens.'],
+  ['Alternatives', 'The likeliest tokens here, each with its probability.', 'words'],
+];
 
 /** @param {number | null} number */
 const figure = number => (number === null ? '–' : number.toFixed(2));
@@ -26,7 +36,7 @@ function tableRow(entry) {
 
 /** @param {{entries: HighlightEntry[]}} view */
 export function tokenTable({entries}) {
-  const head = make('tr', {}, ...HEADS.map(([text, className = '']) => make('th', {text, className, scope: 'col'})));
+  const head = make('tr', {}, ...HEADS.map(([text, meaning, className = '']) => make('th', {className, scope: 'col'}, explain(make('span', {text}), meaning))));
   const made = make('table', {}, make('thead', {}, head), make('tbody', {}, ...entries.slice(0, MOST).map(tableRow)));
   if (entries.length > MOST) made.prepend(make('caption', {text: `The first ${formatNumber(MOST)} of ${formatNumber(entries.length)} tokens.`}));
   return made;

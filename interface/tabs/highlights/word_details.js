@@ -1,5 +1,5 @@
-// The details of a word: what the model expected, its alternatives and whether they fit before the next words; and, where
-// figures are wanted, their odds and those of the person's next words after each.
+// The details of a word: what the model expected, its alternatives, and which of them fit before the next words; and, where
+// figures are wanted, odds, and what an alternative does to the person's next words.
 /** @import {Alternative, AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
 import {continuationLabel, formatPercent} from '../../web/core/figures_and_labels.js';
 import {detailsPosition} from './details_position.js';
@@ -37,6 +37,7 @@ function alternativeRow(one, fit, written) {
   const made = make('li', {}, make('span', {className: 'text', text: continuationLabel(one)}),
     make('span', {className: 'odds', text: formatPercent({p: one.probability})}), verdict, then);
   if (fit) made.dataset.drops = String(fit.drops_in);
+  made.toggleAttribute('data-written', written);
   return made;
 }
 

@@ -14,6 +14,7 @@ import pytest
 from interface import ModelLoader
 from interface.tabs.highlights.text_analysis import MOST_TEXT, HighlightsRequest, HighlightsService
 from lookahead_core import Document, Model
+from lookahead_core.analysis.highlight_results import HighlightEntry
 from lookahead_core.analysis.highlights import highlights
 from lookahead_core.analysis.replacements import MAX_LIKELIHOOD_RATIO, drop_in
 from tests.support import browser as browsers
@@ -22,7 +23,7 @@ from tests.support.requests_to_pages import PAGE, ask
 from tests.support.scripted_model import parrot
 
 TEXT = "After careful consideration of the risks, the old keeper climbed the stairs again and again."
-PHRASES = {True: "fits: your next words can stay", False: "your next words would have to change"}
+PHRASES = {True: "fits: your next words can stay", False: "your next words would change"}
 MARKUP = "the <b>sea</b> & ${sky} `grey` <img src=x onerror=alert(1)>"
 
 
@@ -171,11 +172,52 @@ def marked(visit: Visit) -> list[str]:
     return list(visit.page.locator("#highlights [data-marked]").all_inner_texts())
 
 
+def likelier(entry: HighlightEntry) -> float:
+    """How many times likelier the model's first choice was than the text's own token."""
+    assert entry.loss is not None and entry.most_likely is not None
+    return entry.most_likely.probability * math.exp(entry.loss)
+
+
+@in_a_browser
+def test_no_marked_word_was_the_first_choice_and_at_first_each_was_far_less_likely_than_that(visit: Visit) -> None:
+    visit.analyse(TEXT)
+    words, slider = visit.page.locator("#highlights [data-marked]"), visit.page.locator("#highlights-count")
+    headline = visit.page.locator("#highlights-about .headline")
+    ordinals = {}
+    for count in (slider.input_value(), slider.get_attribute("max")):
+        slider.fill(count)
+        ordinals[count] = []
+        for index in range(words.count()):
+            words.nth(index).focus()
+            expect(headline).to_contain_text(words.nth(index).inner_text())
+            ordinals[count].append(headline.inner_text().split()[-2])
+    first, every = ordinals.values()
+    assert not {"first", "2nd"} & set(first), "these were nearly what the model expected"
+    assert "first" not in every and "2nd" in every
+
+
+@in_a_browser
+def test_a_card_without_figures_holds_one_sentence_and_the_alternatives(visit: Visit, default_model: Model) -> None:
+    visit.analyse(TEXT)
+    about, document = visit.page.locator("#highlights-about"), Document(default_model, TEXT)
+    entry = highlights(document).marks[0]
+    fits = drop_in(document, entry, entry.alternatives)
+    visit.page.locator("#highlights [data-marked]", has_text=TEXT[slice(*entry.word)].strip()).first.hover()
+    visit.page.wait_for_function("!document.querySelector('#highlights-about').textContent.includes('…')")
+    headline, *lines = about.inner_text().split("\n")
+    assert headline.startswith("The model expected ")
+    said = [(fit.alternative.text or "").replace("\n", "↵").strip() for fit in fits]
+    found = [line.strip() for line in lines if line.strip()]
+    assert [line for line in found if line not in PHRASES.values()] == said
+    assert found.count(PHRASES[True]) == sum(fit.drops_in is True for fit in fits)
+
+
 @in_a_browser
 def test_the_first_highlights_appear_and_the_slider_sends_no_request(visit: Visit, default_model: Model) -> None:
     visit.analyse(TEXT)
     found = highlights(Document(default_model, TEXT))
-    assert len(marked(visit)) == min(10, len(found.marks)) > 2
+    surprising = [entry for entry in found.marks if likelier(entry) >= 10]
+    assert 2 < len(marked(visit)) == min(10, len(surprising)) < len(found.marks)
     browsers.wait_until_idle()
     passes, asked = default_model.engine.passes, len(visit.asked)
     for count in (1, len(found.marks), 3):
@@ -324,6 +366,8 @@ def test_the_table_has_the_figures_of_every_token_and_the_underline_its_entropy(
 ) -> None:
     visit.analyse(TEXT)
     found = highlights(Document(default_model, TEXT))
+    expect(visit.page.locator(".read .figures")).to_be_hidden()
+    visit.page.locator("#highlights-with-figures").check()
     visit.page.locator(".read .figures summary").click()
     rows = visit.page.locator(".read tbody tr")
     browsers.expect(rows).to_have_count(len(found.entries))  # made when the browser says that it was opened

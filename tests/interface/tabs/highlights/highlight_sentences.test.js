@@ -89,40 +89,61 @@ test('the headline of the first word says that there is nothing to expect', () =
   assert.match(sentences.headline({...entry, rank: null, alternatives: []}), /^No text comes before this word/);
 });
 
-const marked = (rank, ...losses) => ({rank, entries: losses.map(loss => ({loss, rank: 3}))});
+// A word at which the model's first choice was so many times likelier, and which has this chance itself.
+const marked = (rank, times, chance = 0.001) => {
+  const excess = times === Infinity ? null : Math.log(times);
+  return {rank, entries: [], entry: {excess, loss: times === Infinity ? null : -Math.log(chance), rank: 3}};
+};
+const never = {...marked(Infinity, 1), entry: {excess: 0, loss: 1, rank: 1}};
 const threshold = (words, count) => said(sentences.thresholdSentence(words, count));
 
-test('the threshold is the highest chance of the least surprising of the shown words', () => {
-  const words = [marked(1, 2, Math.log(50)), marked(Infinity, 1), marked(0, Math.log(1000)), marked(2, Math.log(4))];
-  assert.equal(threshold(words, 1), 'of 3, the most surprising first: the model gave each at most 0.1 %');
-  assert.equal(threshold(words, 2), 'of 3, the most surprising first: the model gave each at most 2 %');
-  assert.equal(threshold(words, 3), 'of 3, the most surprising first: the model gave each at most 25 %');
+test('the threshold is how much likelier the first choice was than the least surprising of the shown words', () => {
+  const words = [marked(1, 499), never, marked(0, 4617.9), marked(2, 2.57)], first = 'the model’s first choice was';
+  assert.equal(threshold(words, 1), `of 3, the most surprising first: ${first} at least 4,600 times likelier than it`);
+  assert.equal(threshold(words, 2), `of 3, the most surprising first: ${first} at least 490 times likelier than each`);
+  assert.equal(threshold(words, 3), `of 3, the most surprising first: ${first} at least 2.5 times likelier than each`);
   assert.equal(threshold(words, 0), 'of 3, the most surprising first');
-  assert.equal(threshold([marked(0, 30)], 1), 'of 1, the most surprising first: the model gave each less than 0.0001 %');
-  assert.equal(threshold([marked(Infinity, 1)], 0), '');
-  assert.equal(threshold([marked(0, null)], 1), 'of 1, the most surprising first: the model gave each at most 0 %');
+  assert.equal(threshold([marked(0, 10)], 1), `of 1, the most surprising first: ${first} at least 10 times likelier than it`);
+  assert.equal(threshold([marked(0, 1.04)], 1), `of 1, the most surprising first: ${first} hardly likelier than it`);
+  assert.equal(threshold([marked(0, 3e5)], 1), `of 1, the most surprising first: ${first} more than 100,000 times likelier than it`);
+  assert.equal(threshold([marked(0, Infinity)], 1), `of 1, the most surprising first: ${first} more than 100,000 times likelier than it`);
+  assert.equal(threshold([never], 0), '');
+});
+
+test('a bound is at most the factor, and at least nine tenths of it', () => {
+  for (let times = 1.1; times < 9e4; times *= 1.07) {
+    const bound = Number(threshold([marked(0, times)], 1).match(/at least (\S+) times/)[1].replace(',', ''));
+    assert.ok(bound <= times + 1e-9 && bound > 0.9 * times, `${bound} of ${times}`);
+  }
+});
+
+test('at first words are marked whose first choice was at least ten times likelier, and never more than so many', () => {
+  const words = [marked(3, 9.99), marked(0, Infinity), never, marked(2, 10.01), marked(1, 500)];
+  assert.deepEqual([sentences.notableCount(words, 10), sentences.notableCount(words, 2)], [3, 2]);
+  assert.equal(sentences.notableCount([never, marked(0, 1.2)], 10), 0);
 });
 
 test('whether an alternative fits is said in plain words, and what that means in a sentence', () => {
   const phrase = (fits, sentence = '-') => sentences.fitPhrase({drops_in: fits, sentence});
-  assert.deepEqual([phrase(true), phrase(false)], ['fits: your next words can stay', 'your next words would have to change']);
+  assert.deepEqual([phrase(true), phrase(false)], ['fits: your next words can stay', 'your next words would change']);
   assert.equal(phrase(null, 'the text would end here'), 'the text would end here');
   assert.equal(sentences.fitMeaning({following: ' who watched'}),
     'An alternative fits if your next words, “who watched”, are at most 4 times less likely after it than after your own word.');
 });
 
-test('the figure of a highlighted word is the chance of its most surprising part', () => {
-  assert.equal(said(sentences.chanceFigure(marked(1, 2, Math.log(50)))), '2 %');
-  assert.equal(sentences.chanceFigure(marked(Infinity, 1)), '');
+test('the figure of a highlighted word is the chance of the part that its card shows', () => {
+  assert.equal(said(sentences.chanceFigure(marked(1, 2, 0.02))), '2 %');
+  assert.equal(said(sentences.chanceFigure(marked(1, Infinity))), '0 %');
+  assert.equal(sentences.chanceFigure(never), '');
 });
 
 test('what is announced says how many words are marked, of how many, and by which threshold', () => {
-  const words = [marked(1, 2, Math.log(50)), marked(Infinity, 1), marked(0, Math.log(1000)), marked(2, Math.log(4))];
+  const words = [marked(1, 50), never, marked(0, 1000), marked(2, 4)], first = 'the model’s first choice was';
   const announced = count => said(sentences.markedSentence(words, count));
-  assert.equal(announced(2), '2 words are marked of 3, the most surprising first: the model gave each at most 2 %.');
-  assert.equal(announced(1), '1 word is marked of 3, the most surprising first: the model gave each at most 0.1 %.');
+  assert.equal(announced(2), `2 words are marked of 3, the most surprising first: ${first} at least 50 times likelier than each.`);
+  assert.equal(announced(1), `1 word is marked of 3, the most surprising first: ${first} at least 1,000 times likelier than it.`);
   assert.equal(announced(0), '0 words are marked of 3, the most surprising first.');
-  assert.equal(sentences.markedSentence([marked(Infinity, 1)], 0), '', 'there is nothing to mark');
+  assert.equal(sentences.markedSentence([never], 0), '', 'there is nothing to mark');
 });
 
 test('a highlight is announced with its number, the whole word and what the model expected', () => {
