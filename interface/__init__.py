@@ -8,9 +8,10 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from interface.http import assets, endpoints, gradio_calls, operations
+from interface.http import assets, endpoints, gradio_calls, operations, page_functions
 from interface.http.caller_address import remember_peers
 from interface.http.caller_gate import CallerGate
+from interface.http.page_refusals import PageRefusals
 from interface.http.request_gate import RequestGate
 from interface.http.sign_in import SignIn
 from interface.http.unreadable_requests import answer_unreadable_requests
@@ -77,9 +78,9 @@ def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
 def launch_options(loader: ModelLoader) -> dict[str, Any]:
     """Return keyword arguments for `gr.Blocks.launch` of the page that `build` has made with the same loader.
 
-    They hold the theme, the style sheet, links that load the scripts, the HTTP routes of scripts, calls, health and
-    metrics, and the checks of requests as middleware; and they switch off parts of Gradio that the page does not use,
-    such as uploads.
+    They hold the theme, the style sheet, links that load the scripts, the HTTP routes of scripts, server functions,
+    calls, health and metrics, and the checks of requests as middleware; and they switch off parts of Gradio that the
+    page does not use, such as uploads.
     """
     settings = loader.settings
     limits = CallerLimits(settings)
@@ -95,10 +96,12 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
         "app_kwargs": {
             "routes": [
                 assets.route(),
+                *page_functions.routes(),
                 *endpoints.routes(loader),
                 *operations.routes(loader, settings.metrics_token),
             ],
             "middleware": [
+                Middleware(PageRefusals),
                 Middleware(operations.ResponseCounts, loader),
                 Middleware(CallerGate, limits, settings.proxy_networks),
                 Middleware(SignIn),

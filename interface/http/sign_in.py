@@ -11,14 +11,14 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from interface.http.caller_gate import caller_of, set_caller
-from interface.http.request_gate import GRADIO, route_of
+from interface.http.request_gate import COMPONENT, GRADIO, route_of
 from interface.server.error_sentences import Refused, refusal
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-CLOSED = ("/api", f"{GRADIO}/mcp")
-"""Routes that Gradio's own sign-in leaves open. It closes all that the page uses."""
+CLOSED = ("/api", f"{GRADIO}/mcp", COMPONENT)
+"""Routes that Gradio's own sign-in leaves open: the app's own, and MCP. It closes all others that the page uses."""
 CHALLENGE = 'Basic realm="Lookahead"'
 SENTENCE = "Sign in on the page, or send your name and password with the request (HTTP Basic)."
 

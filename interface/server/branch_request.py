@@ -75,7 +75,7 @@ class RowEdit:
     """An edit of a row of the view."""
 
     row: tuple[int, ...]
-    """The token ids of the row to replace; if the view has no such row, the edited one is added."""
+    """The token ids of the row to replace, of the view or of an earlier edit; without such a row, one is added."""
     edit: BranchEdit
     """The row's tokens that are kept, and the text that follows them."""
 

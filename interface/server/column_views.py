@@ -146,7 +146,7 @@ class ColumnViews:
 
 def _own_options(column: Column, document: Document, request: BranchRequest) -> dict[str, Any]:
     """Return the options of a column's lookahead that differ from the request's."""
-    # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
+    # As in `PageSession.answer_steps`: the re-opened token counts for the depth of a branch.
     own: dict[str, Any] = {"depth": request.options["depth"] + bool(document.reopens)}
     return own if column.temperature is None else {**own, "temperature": column.temperature}
 

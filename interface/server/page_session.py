@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
     from lookahead_core.text.chat import Conversation
 
-PAINT_INTERVAL = 0.03
-"""Least seconds between two views of one request, except before the final one: a page paints no faster."""
+PAINT_INTERVAL = 0.12
+"""Least seconds between two views of one request, except before the final one. Sending a view costs the processor about
+half a pass of the default model, and nobody reads words that grow faster."""
 QUEUE_NOTE_AFTER = 1.0
 """Seconds without a GPU after which the page says that it waits for one."""
 NODE_BYTES = 10_000
@@ -96,7 +97,8 @@ class PageSession:
             return
         document = self._document_for(request)
         self.prepare_dispatch(document, request, lambda: [_checked_ahead_options(request.options)])
-        # Healing re-opens a typed token; it counts for the depth of a branch, and the page does not show it.
+        # Healing re-opens a typed token, which counts for the depth of a branch. Where its replacement inserts nothing,
+        # the page shows no button for it; where it inserts characters, the page leaves out the last token.
         options = {**request.options, "depth": request.options["depth"] + bool(document.reopens)}
         if "towards" in options:
             options["budget"] = TOWARDS_NODES

@@ -98,7 +98,8 @@ class RequestProgress:
         `state`, `reading` and `note` replace those of the state, `view` the latest view; `ahead` is added to the
         prefetched views. Nothing happens if the result is empty or the request is over by then.
         """
-        self.call_in_loop(self._add, result)
+        if result:  # most passes give nothing, and waking the loop takes time from the next one
+            self.call_in_loop(self._add, result)
 
     def finish(self, **state: Any) -> None:
         """End the request and add these fields, such as `state` and `sentence`, to its state, which else stays.
@@ -162,7 +163,7 @@ class RequestProgress:
         return news
 
     def _add(self, result: News) -> None:
-        if not result or self.over:
+        if self.over:
             return
         for name in ("state", "reading", "note"):
             if name in result:

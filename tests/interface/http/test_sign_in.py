@@ -24,6 +24,7 @@ CLOSED = [
     ("POST", "/api/lookahead"),
     ("GET", "/api/"),
     ("POST", "/gradio_api/mcp/"),
+    ("POST", "/gradio_api/component_server/"),
     ("GET", "/config"),
 ]
 

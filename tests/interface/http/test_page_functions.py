@@ -1,0 +1,47 @@
+"""The route of server functions gives what the function returns, and the function knows the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+import pytest
+from gradio.context import LocalContext
+from gradio.routes import App
+from starlette.routing import Match
+from starlette.testclient import TestClient
+
+from interface.http import page_functions
+from interface.http.request_gate import COMPONENT
+
+
+async def echo(payload: Any) -> Any:
+    """Return the payload and a header of the request."""
+    request: Any = LocalContext.request.get(None)
+    return {"payload": payload, "header": request.headers.get("x-ip-token")}
+
+
+@pytest.fixture
+def blocks() -> gr.Blocks:
+    with gr.Blocks() as made:
+        gr.HTML(html_template="", server_functions=[echo])
+    return made
+
+
+@pytest.mark.parametrize("path", [COMPONENT, f"{COMPONENT}/"])
+@pytest.mark.parametrize("payload", [{"text": "Ünï \U0001f33f", "list": [1, 2.5, None, True, {}]}, [], None, "a"])
+def test_a_server_function_gets_the_payload_and_the_request(blocks: gr.Blocks, path: str, payload: Any) -> None:
+    app = App.create_app(blocks, app_kwargs={"routes": page_functions.routes()})
+    number = next(number for number, block in blocks.blocks.items() if hasattr(block, "echo"))
+    body = {"component_id": number, "fn_name": "echo", "session_hash": "any", "data": payload}
+    answer = TestClient(app).post(path, json=body, headers={"x-ip-token": "mine"})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == {"payload": payload, "header": "mine"}
+
+
+def test_no_other_route_takes_these_requests_before(blocks: gr.Blocks) -> None:
+    app = App.create_app(blocks, app_kwargs={"routes": page_functions.routes()})
+    scope = {"type": "http", "method": "POST", "path": COMPONENT, "app": app, "headers": []}
+    first = next(route for route in app.routes if route.matches(scope)[0] is Match.FULL)
+    assert first.endpoint.__module__ == page_functions.__name__  # type: ignore[attr-defined]
