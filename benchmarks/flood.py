@@ -158,6 +158,7 @@ async def _exchange(url: str, request: bytes) -> int:
     try:
         writer.write(request)
         await writer.drain()
-        return int((await reader.read()).split(b" ", 2)[1])
+        answer = await reader.read()
+        return 429 if b'"retry_after":' in answer else int(answer.split(b" ", 2)[1])  # a page is refused in its news
     finally:
         writer.close()

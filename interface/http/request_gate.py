@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 API = "/api/"
 GRADIO = "/gradio_api"
 """The prefix of Gradio's own routes."""
-PAGE_ROUTES = (f"{GRADIO}/component_server", f"{GRADIO}/upload")
-"""Gradio's routes that only this server's own pages may call."""
+COMPONENT = f"{GRADIO}/component_server"
+"""The route of server functions, which page scripts call."""
+PAGE_ROUTES = (COMPONENT, f"{GRADIO}/upload")
+"""Routes that only this server's own pages may call."""
 FUNCTION_ROUTES = tuple(f"{GRADIO}/{kind}/" for kind in ("run", "api", "call", "call/v2"))
 """Gradio's routes that end with the name of an API function."""
 QUEUE_JOIN = f"{GRADIO}/queue/join"
 MCP = f"{GRADIO}/mcp"
 CALL_ROUTES = (API, *FUNCTION_ROUTES, QUEUE_JOIN, MCP)
 """Routes by which programs make calls."""
-OWN_ROUTES = (API, PAGE_ROUTES[0], "/health", "/metrics")
+OWN_ROUTES = (API, COMPONENT, "/health", "/metrics")
 """Routes whose errors are errors of this server, not of Gradio."""
 UNFIT = "The request does not have the form that this address takes: see the examples at /api."
 MOST_BYTES = {API: 1_000_000, "": 10_000_000}
@@ -192,7 +194,7 @@ def _check(path: str, headers: Headers, body: bytes, blocks: Blocks | None) -> s
         require_own_page(headers)
     if blocks is None:
         return ""
-    if path == PAGE_ROUTES[0]:
+    if path == COMPONENT:
         _require_json_type(headers)
         fields = json_object(body)
         _check_component(fields, blocks)

@@ -8,6 +8,8 @@ const LONG = 20000, LONG_GAP = 250;              // characters of a long text, w
 const RETRIES = [500, 1000, 2000, 4000, 8000];   // milliseconds until a failed request is repeated, times 0.5 to 1.5
 const LOADING_GAP = 1000;                        // milliseconds until a server without its model is asked again
 const TIMEOUT = 45000;                           // milliseconds; a server without news answers after 20 s
+const REFUSAL_SPREAD = 0.5;                      // of the time that a refused page waits, the most that chance adds
+const GOES_ON = 'The page then goes on by itself.';
 const SILENT = 'The server does not answer. Your text is safe here; trying again …';
 
 const randomId = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
@@ -32,7 +34,7 @@ export function withTimeout(promise, milliseconds = TIMEOUT) {
  * @property {() => BranchRequest | null} makeRequest called when a request leaves; null if nothing is to be asked now,
  *   and then whoever held it back schedules the next one
  * @property {(news: News, request: SentRequest) => void} onNews
- * @property {(sentence: string) => void} onFailure called when the server does not answer, or is full
+ * @property {(sentence: string) => void} onFailure called when the server does not answer, is full, or refuses a request
  * @property {() => void} onForgotten called when the server no longer knows this page
  * @property {() => Promise<boolean>} [outdated] whether the server serves another version of the page
  * @property {() => void} [onOutdated] called when it does, after a failure or a restart of the server
@@ -47,6 +49,7 @@ export class ServerRequests {
   #failures = 0;   // failed attempts in a row
   #lost = false;   // whether the server has not answered since its version was checked
   #settled = 0;    // the newest request that was answered completely
+  #refusal = {sentence: '', until: 0};   // the last one, and when the server takes requests again
   page = randomId();
   active = false;
 
@@ -62,7 +65,7 @@ export class ServerRequests {
   }
 
   /**
-   * Send a request soon; earlier ones no longer count.
+   * Send a request soon; earlier ones no longer count. After a refusal it leaves when the server takes requests again.
    * @param {{length?: number}} [options] `length`: characters of the text
    */
   schedule({length = 0} = {}) {
@@ -70,7 +73,9 @@ export class ServerRequests {
     this.#number += 1;
     this.active = true;
     const gap = length > LONG ? LONG_GAP : GAP;
-    this.#timer = setTimeout(() => this.#send(), Math.max(0, this.#sent + gap - performance.now()));
+    const {sentence, until} = this.#refusal, now = performance.now();
+    if (now < until) this.onFailure(sentence);
+    this.#timer = setTimeout(() => this.#send(), Math.max(0, Math.max(this.#sent + gap, until) - now));
   }
 
   /** Stop the newest request, on the server too. */
@@ -81,8 +86,11 @@ export class ServerRequests {
     this.active = false;
   }
 
-  /** The tree that the server holds for this page. */
-  async tree() { return this.server.tree({page: this.page}); }
+  /** The tree that the server holds for this page; null if there is none, or if the server answers with a sentence. */
+  async tree() {
+    const tree = await this.server.tree({page: this.page});
+    return tree && 'sentence' in tree ? null : tree;
+  }
 
   /**
    * The odds of a guessed next word; `unknown` if there is nothing to continue.
@@ -103,14 +111,33 @@ export class ServerRequests {
     try {
       const headers = visitorHeaders(), visitor = headers && await headers;
       const request = {...fields, page: this.page, number, ...(visitor && {visitor})};
-      let news = await withTimeout(this.server.ask(request));
+      let news = await this.#call(number, () => this.server.ask(request));
       while (this.#take(news, request)) {
-        news = await withTimeout(this.server.more({page: this.page, number, seen: news.seen}));
+        const {seen} = news;
+        news = await this.#call(number, () => this.server.more({page: this.page, number, seen}));
       }
     } catch {
       if (number === this.#number) this.#checkVersion();
       this.#lost = true;
       this.#fail(number, SILENT);
+    }
+  }
+
+  /**
+   * Call the server for a request. If it refuses the call, report that, wait as long as it says, and call again while the
+   * request is the newest one. Rejects if no answer comes in time.
+   * @param {number} number of the request
+   * @param {() => Promise<News>} call
+   */
+  async #call(number, call) {
+    for (;;) {
+      const news = await withTimeout(call());
+      if (!news.retry_after || number !== this.#number) return news;
+      const wait = 1000 * news.retry_after * (1 + REFUSAL_SPREAD * Math.random());
+      this.#refusal = {sentence: `${news.sentence} ${GOES_ON}`, until: performance.now() + wait};
+      this.onFailure(this.#refusal.sentence);
+      await new Promise(resolve => { setTimeout(resolve, wait); });
+      if (number !== this.#number) return news;
     }
   }
 

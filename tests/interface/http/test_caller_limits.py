@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -43,14 +44,14 @@ def strict(model: Model) -> Iterator[str]:
 
 
 def until_refused(send: Callable[[int], tuple[int, Any, Any]]) -> tuple[list[int], Any, Any]:
-    """The statuses of requests that are sent until one gets a 429, and the headers and content of its response.
+    """The statuses of requests that are sent until one is refused, and the headers and content of its response.
 
     The number of each is passed to `send`. On a slow machine more come through, since budgets refill meanwhile.
     """
     statuses: list[int] = []
     while len(statuses) < 2000:
         status, headers, answer = send(len(statuses))
-        if status == 429:
+        if status == 429 or "retry_after" in (answer or {}):
             return statuses, headers, answer
         statuses.append(status)
     raise AssertionError("Nothing is refused.")
@@ -68,10 +69,11 @@ def stop_of(url: str, page: str) -> bytes:
 def test_a_person_who_sends_too_much_is_refused_and_others_at_the_same_address_are_not(strict: str) -> None:
     path = "/gradio_api/component_server"
     first, second = (stop_of(strict, page) for page in PAGES[:2])
-    statuses, headers, answer = until_refused(lambda number: request_from("127.0.0.2", strict, "POST", path, first))
+    statuses, _, answer = until_refused(lambda number: request_from("127.0.0.2", strict, "POST", path, first))
     assert statuses[:40] == [200] * 40
-    assert "at most 40 requests a minute are allowed for a person" in answer["detail"] and answer["detail"][-1] == "."
-    assert 1 <= int(headers["Retry-After"]) <= 60
+    assert "at most 40 requests a minute are allowed for a person" in answer["sentence"]
+    assert answer["sentence"][-1] == "."
+    assert 1 <= answer["retry_after"] <= 60
     assert request_from("127.0.0.2", strict, "POST", path, second)[0] == 200, "another person"
     assert request_from("127.0.0.2", strict, "POST", "/api/lookahead", CALL)[0] == 200, "a program"
 
@@ -86,8 +88,22 @@ def test_an_address_has_the_limits_of_several_people_and_no_header_changes_it(st
 
     statuses, _, answer = until_refused(send)
     assert statuses[:120] == [200] * 120
-    assert "3 times as many for an address" in answer["detail"]
+    assert "3 times as many for an address" in answer["sentence"]
+    status, headers, refused = request_from("127.0.0.3", strict, "POST", "/api/lookahead", CALL)
+    assert status == 429 and "3 times as many for an address" in refused["detail"]
+    assert 1 <= int(headers["Retry-After"]) <= 60
     assert request_from("127.0.0.4", strict, "POST", "/api/lookahead", CALL)[0] == 200, "another address"
+
+
+def test_a_page_is_told_in_its_news_why_it_was_refused_and_metrics_count_a_429(strict: str) -> None:
+    body = stop_of(strict, PAGES[10])
+    sent = [request_from("127.0.0.6", strict, "POST", "/gradio_api/component_server", body) for _ in range(42)]
+    status, _, news = sent[-1]
+    assert status == 200, "Gradio's client in the browser drops the body of an error"
+    wait = news.pop("retry_after")
+    assert news.pop("sentence").endswith(f"Wait for {wait} seconds.") and news == {"state": "full", "over": True}
+    with urlopen(f"{strict}metrics") as response:
+        assert 'lookahead_responses_total{status="429"}' in response.read().decode()
 
 
 def test_characters_are_limited_too(strict: str) -> None:

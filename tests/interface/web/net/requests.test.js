@@ -125,6 +125,55 @@ test('a server without room says so, and is asked again after longer and longer'
   });
 });
 
+const REFUSED = 'That is too much at once. Wait for 4 seconds.';
+const refused = () => ({state: 'full', sentence: REFUSED, retry_after: 4, over: true});
+const SAID = `${REFUSED} The page then goes on by itself.`;
+
+test('a refused request is repeated after the time that the server says, and so is the fetching of its news', t => {
+  const answers = [refused(), thinking(1), refused(), refused(), settled(1)];
+  return talk(t, answers, async page => {
+    page.requests.schedule();
+    await page.pass(40);
+    for (const calls of [1, 3, 4]) {
+      assert.equal(page.sent.length, calls);
+      await page.pass(4000);
+      assert.equal(page.sent.length, calls, 'not before the time has passed');
+      await page.pass(1000);   // what chance adds
+    }
+    assert.deepEqual(page.names(), ['ask', 'ask', 'more', 'more', 'more']);
+    assert.deepEqual(page.sent[4][1], {page: page.requests.page, number: 1, seen: 1});
+    assert.deepEqual([page.lost, page.heard, page.checked], [[SAID, SAID, SAID], [['thinking', 1], ['settled', 1]], []]);
+  });
+});
+
+test('what is asked after a refusal leaves when the server takes requests again', t => talk(t, [refused(), settled(3)], async page => {
+  let clock = 1e6;
+  t.mock.method(performance, 'now', () => clock);
+  page.requests.schedule();
+  await page.pass(40);
+  page.requests.schedule();
+  clock += 2000;
+  await page.pass(2000);
+  page.requests.schedule();
+  await page.pass(2999);
+  assert.deepEqual([page.names(), page.lost], [['ask'], [SAID, SAID, SAID]], 'the page still says why it waits');
+  await page.pass(1);
+  assert.deepEqual([page.names(), page.sent[1][1].number, page.heard], [['ask', 'ask'], 3, [['settled', 3]]]);
+}));
+
+test('a refused request that was cancelled is not repeated', t => talk(t, [refused()], async page => {
+  page.requests.schedule();
+  await page.pass(40);
+  page.requests.cancel();
+  await page.pass(100_000);
+  assert.deepEqual(page.names(), ['ask', 'stop']);
+}));
+
+test('there is no tree where the server answers with a sentence', t => talk(t, [{nodes: []}, null, refused()], async page => {
+  assert.deepEqual(await page.requests.tree(), {nodes: []});
+  assert.deepEqual([await page.requests.tree(), await page.requests.tree()], [null, null]);
+}));
+
 test('a page whose newest request the server calls superseded sends it again', t => talk(t, [{number: 1, superseded: true}, settled(2)], async page => {
   page.requests.schedule();
   for (const wait of [40, 500, 40]) await page.pass(wait);
