@@ -10,7 +10,7 @@ import {Notice} from '../../web/ui/notice.js';
 import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
 import {closestTo, onDetail} from '../../web/ui/events.js';
-import {connectSkipButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
+import {connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {find, setText} from '../../web/ui/elements.js';
 import {offerExample} from '../../web/ui/example_button.js';
 import {isSend} from '../../web/core/shortcuts.js';
@@ -57,7 +57,7 @@ class AssistantTab {
       prompt: () => ({...conversationFields(this.earlier), banned: this.bans.ids}),
     });
     connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
-    connectSkipButton(sheet, {branches, notice: this.notice});
+    find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
     listTurns(find(sheet, '.before', HTMLDetailsElement), {draft: this.draft, notice: this.notice});
     find(sheet, '#chat-new').addEventListener('click', event => this.#startAnew(event));
     this.sendButton.addEventListener('click', event => this.#send(event));

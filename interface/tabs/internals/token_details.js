@@ -1,11 +1,12 @@
 // The details of a token: its odds and those of the likeliest alternatives, as the model gives them and processed.
 /** @import {InternalsView, OddsRow, Processing} from '../../web/core/types.d.ts' */
+import {COLUMNS, explainedFigures} from './figure_meanings.js';
+import {explain} from '../../web/ui/tips.js';
 import {find, make} from '../../web/ui/elements.js';
 import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
 import {oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary} from './token_figures.js';
 import {tokenInText, tokenLabel} from './visible_signs.js';
 
-const HEADS = ['Choice', 'Token', 'Id', 'Raw', 'Processed'];
 const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
 const BOUND = '≤: top-p includes more than the 64 likeliest tokens that are kept here, so this is only a bound.';
 
@@ -21,16 +22,20 @@ export function paintDetails(element, view, index, processing, roles) {
   const token = view.tokens[index], rows = index ? oddsRows(view, index, processing) : [];
   const bound = rows.some(row => row.processed.bound) ? ` ${BOUND}` : '';
   find(element, '.what').textContent = token.id === null ? 'What would come next' : `“${tokenInText(token, view.spelled[token.id])}”`;
-  find(element, '.facts').textContent = tokenFacts(view, token, index, roles);
-  find(element, '.came').textContent = index ? tokenSummary(view, token, index, rows) : NO_ODDS;
+  find(element, '.facts').replaceChildren(...figureNodes(tokenFacts(view, token, index, roles)));
+  find(element, '.came').replaceChildren(...(index ? figureNodes(tokenSummary(view, token, index, rows)) : [NO_ODDS]));
   find(element, '.controls').hidden = find(element, '.about').hidden = !rows.length;
   find(element, '.wide').replaceChildren(...(rows.length ? [oddsTable(rows)] : []));
   find(element, '.about').textContent = `Raw: as the model gives them. Processed: ${processingSentence(processing)}.${bound}`;
 }
 
+/** @param {string} line figures between dots */
+const figureNodes = line => explainedFigures(line).flatMap(({text, meaning}, index) =>
+  [index ? ' · ' : '', meaning ? explain(make('span', {text}), meaning) : text]);
+
 /** @param {OddsRow[]} rows */
 function oddsTable(rows) {
-  const head = make('tr', {}, ...HEADS.map(text => make('th', {text, scope: 'col'})));
+  const head = make('tr', {}, ...COLUMNS.map(([text, meaning]) => make('th', {scope: 'col'}, explain(make('span', {text}), meaning))));
   return make('table', {}, make('thead', {}, head), make('tbody', {}, ...rows.map(tableRow), restRow(rows)));
 }
 

@@ -8,7 +8,7 @@ import {Notice} from '../../web/ui/notice.js';
 import {ShortenedSource} from './shortened_source.js';
 import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
-import {connectCopyButton, connectSkipButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
+import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {find} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
@@ -48,7 +48,7 @@ class RewriteTab {
     connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
     const notice = new Notice(find(sheet, '.notice'));
     connectCopyButton(this.draft, find(sheet, '#rewrite-copy'), notice);
-    connectSkipButton(sheet, {branches, notice});
+    find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
   }
 
   start() {

@@ -150,6 +150,24 @@ def open_tab(opened: browsers.Visit) -> Talking:
     return talking
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_an_empty_conversation_says_the_first_step_in_one_sentence(talking: Talking, width: int) -> None:
+    page = talking.page
+    page.set_viewport_size({"width": width, "height": 720})
+    try:
+        step = page.locator(".talking .nothing")
+        browsers.expect(step).to_be_in_viewport(ratio=1)
+        sentence = step.inner_text().removesuffix("Try an example").strip()
+        assert sentence.count(".") == 1 and sentence.startswith("First write the user’s message: ")
+        for words in ("type it", "click", "Send then passes the turn"):
+            assert words in sentence
+        step.get_by_role("button", name="Try an example").click()
+        browsers.expect(step).to_be_hidden()
+        assert talking.role == "Assistant" and len(talking.said) == 1
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_either_side_is_written_by_clicks_from_its_first_word_on(
     default_talking: Talking, default_model: Model
 ) -> None:

@@ -295,6 +295,37 @@ def test_every_token_is_a_box_and_a_click_shows_the_ten_alternatives_of_a_plain_
 
 
 @in_a_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_figure_and_column_has_a_sentence_on_hover_and_on_focus(inside: Inside, width: int) -> None:
+    page, tip = inside.page, inside.page.locator(".tip")
+    page.set_viewport_size({"width": width, "height": 844})
+    try:
+        inside.read(TEXT)
+        inside.boxes.nth(2).click()
+        figures = page.locator("#internals :is(.legend, .facts, .came, th) [data-tip]")
+        named = {text.split()[0].lower() for text in figures.all_inner_texts()}
+        assert {"token", "position", "id", "choice", "raw", "processed", "entropy", "template"} <= named
+        columns = page.locator("#internals th").all_inner_texts()
+        assert page.locator("#internals th [data-tip]").all_inner_texts() == columns
+        for figure in figures.all():
+            sentence = figure.get_attribute("data-tip")
+            page.locator("#internals-text").focus()
+            page.mouse.move(0, 0)
+            figure.scroll_into_view_if_needed()
+            page.wait_for_timeout(100)
+            figure.hover()
+            browsers.expect(tip).to_have_text(sentence)
+            page.mouse.move(0, 0)
+            browsers.expect(tip).to_be_hidden()
+            page.keyboard.press("Shift")  # as who uses the keyboard: the focus is visible then
+            figure.focus()
+            browsers.expect(tip).to_have_text(sentence)
+            browsers.expect(figure).to_have_accessible_description(sentence)
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
+@in_a_browser
 def test_the_blank_shows_the_next_tokens_distribution_and_is_open_at_first(
     default_inside: Inside, default_model: Model
 ) -> None:
