@@ -23,6 +23,10 @@ import {nextWordEnd} from '../web/core/choice.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {CHOICES, targetOf} from './targets.js';
 
+const WIDE = '(min-width: 761px)';   // windows in which the text stands beside the rows
+const LINE = 24;                     // pixels of the note that must be seen
+/** What the place of the note depends on. */
+const FLOATS = /** @type {const} */ (['drawn', 'pointed', 'awaited', 'refusal', 'status']);
 const REFUSAL_TIME = 2500;   // milliseconds that a refusal is shown
 
 /**
@@ -86,7 +90,7 @@ export class BranchView {
     this.tabAnnouncement = find(root, '.tab-announcement');
     this.scrolling = new RowScrolling(this.rows);
     this.editor = new RowEditor(root, (row, piece, typed) => this.#change(row, piece, typed));
-    new Pointing(root, target => this.update({type: 'point', target}));
+    this.pointing = new Pointing(root, target => this.update({type: 'point', target}));
     listenToHolds(root);
     listenToClicks(this);
     listenToRowKeys(root, {
@@ -140,6 +144,7 @@ export class BranchView {
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
     this.#paintMarks(before);
     this.#paintStatus();
+    if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote();
     const changed = now.drawn !== before.drawn || now.expectedRevision !== before.expectedRevision || now.status.state !== before.status.state;
     if (changed) dispatch(this.root, 'drawn');
   }
@@ -149,7 +154,7 @@ export class BranchView {
     const {root, state} = this, position = focusPosition(root) ?? (document.activeElement === document.body ? this.#lostFocus : null);
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
     paintCover(this.cover, state.drawn, Boolean(state.shown?.stored));
-    paintRest(this.rest, state.drawn, state.othersOpen);
+    paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();
     this.#markReadOnly();
     if (position && !focusPosition(root)) focusAt(root, position);
@@ -178,7 +183,7 @@ export class BranchView {
   }
 
   #paintOthers() {
-    paintRest(this.rest, this.state.drawn, this.state.othersOpen);
+    paintRest(this.rest, this.state.drawn, this.state.othersOpen, this.state.shown?.before ?? '');
     this.#markReadOnly();
     keepTabStop(this.root);
   }
@@ -219,6 +224,19 @@ export class BranchView {
   #keepNoteHeight() {
     const {note, state: {pointed}} = this, isKept = note.style.minHeight !== '';
     if (Boolean(pointed) !== isKept) note.style.minHeight = pointed ? `${note.getBoundingClientRect().height}px` : '';
+  }
+
+  /**
+   * Let the note stand at the lower edge of the window while its own place is below that and it says something of a button, a
+   * refusal, an error or a row that is waited for. It never covers the button, except to refuse it.
+   */
+  #floatNote() {
+    const {root, note, state: {pointed, refusal, awaited, status}, pointing} = this;
+    setAttribute(root, 'data-floats', false);
+    const button = pointed && pointing.button?.checkVisibility() ? pointing.button : null;
+    if (!(button || refusal !== null || awaited || status.state === 'error') || !matchMedia(WIDE).matches) return;
+    const {top, height} = note.getBoundingClientRect(), end = button?.getBoundingClientRect().bottom ?? 0;
+    setAttribute(root, 'data-floats', top > innerHeight - LINE && (refusal !== null || end < innerHeight - height));
   }
 
   #dispatchPointed() {

@@ -38,36 +38,37 @@ export function paintCover(cover, drawn, stored) {
  * @param {HTMLElement} rest
  * @param {DrawnView<DrawnRow>} drawn
  * @param {boolean} open whether the list is open
+ * @param {string} typed the end of the text before the rows
  */
-export function paintRest(rest, drawn, open) {
+export function paintRest(rest, drawn, open, typed) {
   const {others} = drawn, more = find(rest, '.more', HTMLButtonElement), list = find(rest, '.others');
   rest.hidden = !drawn.count;
   setAttribute(rest, 'data-share', drawn.rest.p);
   setText(find(more, '.figure'), formatKnown(drawn.rest));
-  setText(find(more, '.likely'), likeliestLabels(others));
+  setText(find(more, '.likely'), likeliestLabels(others, typed));
   more.disabled = !others.length;
   setAttribute(more, 'aria-expanded', String(open));
   list.hidden = !open;
-  if (open || !others.length) paintOthers(list, others);
+  if (open || !others.length) paintOthers(list, others, typed);
   const unlisted = find(rest, '.unlisted');
   setText(unlisted, unlistedSentence(drawn.rest, others));
   unlisted.hidden = !open || !unlisted.textContent;
 }
 
-/** @param {HTMLElement} list @param {DrawnOther[]} others */
-function paintOthers(list, others) {
+/** @param {HTMLElement} list @param {DrawnOther[]} others @param {string} typed */
+function paintOthers(list, others, typed) {
   trimChildren(list, others.length);
   const elements = childrenOf(list);
   others.forEach((other, index) => {
     const tag = isChoosable(other) ? 'button' : 'span', present = elements[index];
     if (present?.localName === tag) {
-      paintOther(present, other, index);
+      paintOther(present, other, {index, typed});
       return;
     }
     const made = makeOther(tag);
     if (present) present.replaceWith(made);
     else list.append(made);
-    paintOther(made, other, index);
+    paintOther(made, other, {index, typed});
   });
 }
 
@@ -77,8 +78,8 @@ function makeOther(tag) {
   return make(tag, properties, make('span', {className: 'word'}), make('small', {className: 'odds'}));
 }
 
-/** @param {HTMLElement} node @param {DrawnOther} other @param {number} index */
-function paintOther(node, other, index) {
+/** @param {HTMLElement} node @param {DrawnOther} other @param {{index: number, typed: string}} context */
+function paintOther(node, other, {index, typed}) {
   const {text, ids, end, odds} = other;
   setAttribute(node, 'data-rest', index);
   setAttribute(node, 'data-text', isChoosable(other) ? text : null);
@@ -86,9 +87,9 @@ function paintOther(node, other, index) {
   setAttribute(node, 'data-p', odds.p);
   setAttribute(node, 'data-cut', odds.p === 0);
   setAttribute(node, 'data-end', end);
-  setText(find(node, '.word'), otherLabel(other));
+  setText(find(node, '.word'), otherLabel(other, typed));
   setText(find(node, '.odds'), formatPercent(odds));
-  setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenOther(other)}, ${formatPercent(odds)}` : null);
+  setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenOther(other, typed)}, ${formatPercent(odds)}` : null);
   setAttribute(node, 'data-tip', isChoosable(other) ? null : `${spokenLabel(other)}: it cannot be inserted`);
 }
 

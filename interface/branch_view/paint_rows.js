@@ -9,7 +9,7 @@ import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
 import {forkOf, forkSentence} from '../web/core/row_forks.js';
-import {sharedButtons} from '../web/core/row_tokens.js';
+import {isPartOfWord, sharedButtons} from '../web/core/row_tokens.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 
@@ -81,12 +81,6 @@ function paintTokens(tokens, row, {letters, fork}) {
   if (stopPhrase(row)) tokens.append(makeStop(row));
 }
 
-/**
- * Whether it is not known yet that a row's first word ends where the row does.
- * @param {DrawnRow} row
- */
-const isPartOfWord = ({share, ended, ids, next_word: word}) => Boolean(share.atLeast && !ended && word && ids.length <= word.tokens);
-
 /** @param {HTMLElement} tokens @param {number} index */
 function makeToken(tokens, index) {
   const button = make('button', {className: 'token', tabIndex: -1});
@@ -129,7 +123,7 @@ function makeTipped(text, className, tip) {
 /** @param {string} letters that stand in the text already */
 const makeTyped = letters => makeTipped(`${letters}·`, 'typed', 'This stands in your text already: the row continues the word.');
 
-/** The sign of a row that has not reached the end that is asked for. */
+/** The sign of a row that has not reached the end that is asked for, or is one word that may be longer. */
 const makeOpen = () => makeTipped('…', 'sign', 'It goes on: its end is not known.');
 
 /** @param {DrawnRow} row that repeats itself, or has reached its limit */

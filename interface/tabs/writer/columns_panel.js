@@ -1,15 +1,14 @@
 // The Compare view: two to four columns, in which the one text goes on under several instructions or temperatures. A click
 // in any column is a click among the branches of the page.
 /** @import {BranchRemainder, BranchViewElement, Column, ColumnViews, RowSettings, ShowDetail} from '../../web/core/types.d.ts' */
-import {FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
+import {EXAMPLE, FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
 import {find, setAttribute, setText} from '../../web/ui/elements.js';
 import {idsKey, viewToBeginWith} from '../../web/core/known_views.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {ColumnView} from './column_view.js';
 
-const HINT = 'Click any word to write up to it.';
+const HINT = 'Click any token to write up to it.';
 const NO_EDITS = 'Rows can be changed in the view Rows, not in columns.';
-const EXAMPLE = 'Continue this as a ghost story.';
 
 /**
  * Shows columns while it is `active`. It mirrors what the page's branch view is sent, and dispatches on that one what a

@@ -5,6 +5,7 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {documentFrom} from './document_record.js';
 import {DocumentLibrary} from './document_library.js';
+import {columnInstructions, withoutInstructions} from '../../web/core/compared_columns.js';
 import {authorshipHtml, authorshipJson, authorshipMarkdown} from './authorship_export.js';
 import {exportDocument, exportReplay, fileName, readDocumentFile} from './document_files.js';
 import {replayHtml} from './replay_file.js';
@@ -43,6 +44,25 @@ function settingsOf({settings, seed}) {
   const own = settings?.view === 'compare' ? {...settings, view: 'rows'} : settings;
   return seed === null || seed === undefined ? own : {...own, seed};
 }
+
+/** @typedef {{where: string, text: string}} BroughtInstruction an instruction of a file, and where it is used */
+
+/**
+ * What a file brings, without instructions that nobody has agreed to.
+ * @param {DocumentFields} found
+ * @param {BroughtInstruction[]} unknown
+ * @returns {DocumentFields}
+ */
+function withoutUnknown(found, unknown) {
+  const texts = unknown.map(({text}) => text), own = texts.includes(found.instruction ?? '') ? {instruction: '', instructed: false} : {};
+  return {...found, ...own, settings: found.settings && withoutInstructions(found.settings, texts)};
+}
+
+/**
+ * Instructions as a person reads them: a single one as it is, several each with where it is used.
+ * @param {BroughtInstruction[]} all
+ */
+const sayInstructions = all => (all.length > 1 ? all.map(({where, text}) => `${where}: ${text}`).join('\n\n') : all[0].text);
 
 /** Opens, saves, imports and exports documents. */
 export class DocumentKeeper {
@@ -133,10 +153,10 @@ export class DocumentKeeper {
   async importFile(file) {
     try {
       const found = await readDocumentFile(file);
-      const offered = await this.#unknownInstruction(found), done = () => { if (found.play) this.play(); };
-      this.#openFields(offered ? {...found, instruction: '', instructed: false} : found, found.name);
+      const unknown = await this.#unknownInstructions(found), done = () => { if (found.play) this.play(); };
+      this.#openFields(withoutUnknown(found, unknown), found.name);
       this.notice.show(`“${file.name}” is open, as a document of its own.`);
-      if (offered) this.offer(offered, () => this.instruction.set(offered), done);
+      if (unknown.length) this.offer(sayInstructions(unknown), () => this.#useInstructions(found, unknown), done);
       else done();
     } catch (error) {
       this.notice.show(/** @type {Error} */ (error).message, null, {stays: true});
@@ -144,11 +164,26 @@ export class DocumentKeeper {
   }
 
   /**
-   * The instruction that a file brings into force and that no document of this browser has; else empty.
+   * The instructions that a file brings into force and that no document of this browser has.
    * @param {DocumentFields} found
    */
-  async #unknownInstruction({instruction, instructed}) {
-    return instruction && instructed && !await this.library.hasInstruction(instruction) ? instruction : '';
+  async #unknownInstructions({instruction, instructed, settings}) {
+    const all = [{where: 'Rows and Tree', text: instructed ? instruction ?? '' : ''}, ...columnInstructions(settings).map((text, index) => ({where: `Column ${index + 1}`, text}))];
+    /** @type {BroughtInstruction[]} */
+    const unknown = [];
+    for (const one of all) if (one.text && !await this.library.hasInstruction(one.text)) unknown.push(one);
+    return unknown;
+  }
+
+  /**
+   * Put the instructions into force that a person agrees to.
+   * @param {DocumentFields} found the document of the file
+   * @param {BroughtInstruction[]} unknown
+   */
+  #useInstructions({instruction, settings}, unknown) {
+    if (instruction && unknown.some(({text}) => text === instruction)) this.instruction.set(instruction);
+    if (settings && columnInstructions(settings).length) this.hooks.applySettings(settings);
+    this.settingsChanged();
   }
 
   async exportJson() {

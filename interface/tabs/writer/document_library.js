@@ -4,6 +4,7 @@
 /** @import {DocumentCard, DocumentFields, DocumentRecord} from '../../web/core/types.d.ts' */
 import {DocumentStore, VersionConflict} from './document_store.js';
 import {OtherTabs, newId} from './other_tabs.js';
+import {columnInstructions} from '../../web/core/compared_columns.js';
 import {cardOf, copyName, titleOf} from './document_titles.js';
 import {dispatch} from '../../web/ui/events.js';
 import {forgetKept, orNull} from '../../web/net/tab_storage.js';
@@ -127,14 +128,14 @@ export class DocumentLibrary extends EventTarget {
   }
 
   /**
-   * Whether a document of this browser has this instruction.
+   * Whether a document of this browser has this instruction, or shows a column with it.
    * @param {string} instruction
    */
   async hasInstruction(instruction) {
-    if (this.current && this.snapshot().instruction === instruction) return true;
-    for (const {id} of await this.store.cards()) {
-      if ((await this.store.read(id))?.instruction === instruction) return true;
-    }
+    /** @type {(document: Pick<DocumentFields, 'instruction' | 'settings'> | null | undefined) => boolean} */
+    const has = document => document?.instruction === instruction || columnInstructions(document?.settings).includes(instruction);
+    if (this.current && has(this.snapshot())) return true;
+    for (const {id} of await this.store.cards()) if (has(await this.store.read(id))) return true;
     return false;
   }
 

@@ -123,8 +123,7 @@ const isLoopback = host => /^(localhost|.*\.localhost|127(\.\d+){3}|0\.0\.0\.0|\
 /** @param {string} host */
 const isPrivateNetwork = host => /^(10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|169\.254\.)|\.local$|^\[f[cd]|^\[fe80/.test(host);
 
-const ONLY_HERE = 'Only this computer can open this link, because Lookahead runs on it and for nobody else. For a classmate: '
-  + 'start it with “python app.py --share”, set a public address, or send a file.';
+const ONLY_HERE = 'Only this computer can open this link. For somebody else, export a file, or ask the person who runs this page for a public address.';
 const ONLY_NEARBY = 'Only computers in the same network can open this link.';
 
 /**
@@ -134,13 +133,13 @@ const ONLY_NEARBY = 'Only computers in the same network can open this link.';
 const withoutQuery = address => address.split(/[?#]/)[0];
 
 /**
- * The address under which others reach this page, and a sentence if they cannot.
+ * The address under which others reach this page, a sentence if they cannot, and whether only this computer can.
  * @param {Pick<Location, 'href' | 'hostname'>} location
  * @param {string | null} [configured] address
  */
 export function publicAddress(location, configured = null) {
-  if (configured) return {address: withoutQuery(configured), sentence: ''};
+  if (configured) return {address: withoutQuery(configured), sentence: '', local: false};
   const address = withoutQuery(location.href);
-  if (isLoopback(location.hostname)) return {address, sentence: ONLY_HERE};
-  return {address, sentence: isPrivateNetwork(location.hostname) ? ONLY_NEARBY : ''};
+  if (isLoopback(location.hostname)) return {address, sentence: ONLY_HERE, local: true};
+  return {address, sentence: isPrivateNetwork(location.hostname) ? ONLY_NEARBY : '', local: false};
 }

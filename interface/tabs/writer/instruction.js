@@ -2,10 +2,12 @@
 import {dispatch} from '../../web/ui/events.js';
 
 const SETTLES = 300;   // milliseconds without a key
+const IN_COLUMNS = 'While you compare, each column has its own instruction.';
 
-/** Events: `changing` while it is being written, `change` {instruction} when another one is in force. */
+/** Events: `changing` while it is being written, `change` {instruction} when another one is in force, `paint` when it gives way to columns. */
 export class Instruction extends EventTarget {
   on = false;
+  #inColumns = false;   // whether columns with instructions of their own are shown
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -16,10 +18,13 @@ export class Instruction extends EventTarget {
    * @param {HTMLTextAreaElement} parts.field
    * @param {HTMLElement} parts.area shown with an instruction
    * @param {HTMLElement} parts.hint shown without one: it says that the text is continued and not obeyed
+   * @param {HTMLElement} parts.choice holds both buttons
    */
-  constructor({toggle, off, field, area, hint}) {
+  constructor({toggle, off, field, area, hint, choice}) {
     super();
     this.hint = hint;
+    this.plain = hint.textContent ?? '';
+    this.choice = choice;
     this.toggle = toggle;
     this.off = off;
     this.field = field;
@@ -42,6 +47,19 @@ export class Instruction extends EventTarget {
   /** The instruction in force; null where the text goes on as it is. */
   get value() { return this.on && this.text.trim() ? this.text : null; }
 
+  /**
+   * Give way to the instructions of columns, or come back.
+   * @param {boolean} given
+   */
+  giveWay(given) {
+    this.#inColumns = given;
+    this.#paint();
+    dispatch(this, 'paint');
+  }
+
+  /** Whether the hint is shown. */
+  get hints() { return this.#inColumns || !this.on; }
+
   /** @param {string} text @param {boolean} [on] */
   set(text, on = Boolean(text)) {
     this.field.value = text;
@@ -59,8 +77,10 @@ export class Instruction extends EventTarget {
     this.toggle.setAttribute('aria-expanded', String(this.on));
     this.toggle.setAttribute('aria-pressed', String(this.on));
     this.off.setAttribute('aria-pressed', String(!this.on));
-    this.area.hidden = !this.on;
-    this.hint.hidden = this.on;
+    this.area.hidden = this.hints;
+    this.choice.hidden = this.#inColumns;
+    this.hint.hidden = !this.hints;
+    this.hint.textContent = this.#inColumns ? IN_COLUMNS : this.plain;
   }
 
   #announce() {

@@ -2,7 +2,7 @@
 /** @import {DocumentFields} from '../../web/core/types.d.ts' */
 /** @import {DocumentKeeper, SheetHooks} from './document_keeper.js' */
 import {MOST_LINK, encodeLink, publicAddress} from './document_link.js';
-import {copyText, find, make} from '../../web/ui/elements.js';
+import {copyText, find} from '../../web/ui/elements.js';
 import {historyToReplay} from '../../web/core/replay.js';
 
 /** @type {(what: 'text' | 'replay', length: number) => string} */
@@ -10,13 +10,6 @@ const tooLong = (what, length) => `As a link this ${what} would be ${Math.ceil(l
   + 'after 8 KB. Send a file instead.';
 
 const NOT_MARKED = 'Which words were chosen did not fit into the link; a file holds it.';
-
-/**
- * A sentence as nodes: a command in quotes becomes code without its quotes, which must not be copied.
- * @param {string} sentence
- */
-const withCommand = sentence =>
-  sentence.split(/“(python [^”]*)”/).map((part, index) => (index % 2 ? make('code', {text: part}) : part));
 
 /**
  * The link of a document, and whether it holds which words were chosen. Where it would be too long, the token ids of
@@ -56,15 +49,18 @@ async function replayLinkOf(document, address) {
 export function shareDialog(dialog, {keeper, hooks}) {
   let playing = false;
   const field = find(dialog, '#share-link', HTMLInputElement), line = field.parentElement;
-  const copyButton = find(dialog, '#share-copy'), refusalLine = find(dialog, '.over'), note = find(dialog, '.address');
-  /** @type {(link: string, sentence: string, refusal: string) => void} */
-  const paint = (link, sentence, refusal) => {
+  const copyButton = find(dialog, '#share-copy'), warning = find(dialog, '.over'), note = find(dialog, '.address');
+  const details = find(dialog, 'details', HTMLDetailsElement);
+  /** @type {(parts: {link?: string, warns?: string, notes?: string, local?: boolean}) => void} `warns` stands beside the button of a file */
+  const paint = ({link = '', warns = '', notes = '', local = false}) => {
     field.value = link;
-    if (line) line.hidden = Boolean(refusal);
-    refusalLine.hidden = !refusal;
-    find(refusalLine, '.sentence').textContent = refusal;
-    note.replaceChildren(...withCommand(sentence));
-    note.hidden = !sentence;
+    if (line) line.hidden = !link;
+    warning.hidden = !warns;
+    find(warning, '.sentence').textContent = warns;
+    note.textContent = notes;
+    note.hidden = !notes;
+    details.hidden = !local;
+    details.open = false;
     copyButton.textContent = 'Copy';
   };
   copyButton.addEventListener('click', async () => {
@@ -80,14 +76,14 @@ export function shareDialog(dialog, {keeper, hooks}) {
   return async ({play = false} = {}) => {
     playing = play;
     find(dialog, '#share-title').textContent = play ? 'A link that plays how this text was made' : 'A link to this text';
-    const {address, sentence} = publicAddress(location, hooks.publicAddress());
+    const {address, sentence, local} = publicAddress(location, hooks.publicAddress());
     try {
       const document = keeper.snapshot();
       const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, address);
-      if (link.length > MOST_LINK) paint('', '', tooLong(play ? 'replay' : 'text', link.length));
-      else paint(link, [sentence, marked ? '' : NOT_MARKED].filter(Boolean).join(' '), '');
+      if (link.length > MOST_LINK) paint({warns: tooLong(play ? 'replay' : 'text', link.length)});
+      else paint({link, warns: sentence, notes: marked ? '' : NOT_MARKED, local});
     } catch (error) {
-      paint('', '', /** @type {Error} */ (error).message);
+      paint({warns: /** @type {Error} */ (error).message});
     }
     dialog.showModal();
   };

@@ -23,9 +23,10 @@ def build(service: PageService, address: str | None = None) -> None:
     with gr.Row(elem_classes="desk"):
         with gr.Column(elem_classes="card", scale=5, min_width=300):
             static_html(FOLDER / "paper.html", SHEET, MOMENTS, FOLDER / "paper.css", FOLDER / "replay.css")
-        with gr.Column(elem_classes="card", scale=6, min_width=300), BranchView():
+        with gr.Column(elem_classes="card", scale=6, min_width=300):
             static_html(FOLDER / "controls.html", CONTROLS)
-            static_html(FOLDER / "tree_panel.html", CONTROLS, FOLDER / "tree_panel.css")
-            static_html(FOLDER / "columns.html", FOLDER / "columns.css")
+            with BranchView():
+                static_html(FOLDER / "tree_panel.html", CONTROLS, FOLDER / "tree_panel.css")
+                static_html(FOLDER / "columns.html", FOLDER / "columns.css")
     example = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))
     footer_and_script("tabs/writer/writer.js", service.functions, {"example": example, "address": address})

@@ -14,6 +14,7 @@ import {find, make} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
+import {placeControls} from './controls_position.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
 /** @param {ComponentArguments} component */
@@ -30,6 +31,7 @@ class WriterTab {
    */
   constructor({sheet, controls, branches, tree, compare}, server, {example, address}) {
     this.branches = branches;
+    placeControls(controls);
     this.options = new BranchOptions(controls);
     find(sheet, '#help-dialog .modes').append(...Object.values(MODES).map(text => make('li', {text})));
     this.columns = new ColumnsPanel(compare, branches);
@@ -89,7 +91,7 @@ class WriterTab {
     const {library} = this.sheet, others = (await library.list()).filter(card => card.id !== library.current?.id);
     if (this.draft.text || others.length) this.example.end();
     this.#listen();
-    this.columns.show(this.views.view === 'compare', this.sheet.instruction());
+    this.#showColumns();
     this.controller.start();
   }
 
@@ -131,8 +133,15 @@ class WriterTab {
       return;
     }
     controller.show({revision: draft.revision, state: 'empty', view: null});
-    columns.show(active, this.sheet.instruction());
+    this.#showColumns();
     controller.settingsChanged();
+  }
+
+  /** Show the columns in their view; only there they have instructions, and the text has none. */
+  #showColumns() {
+    const active = this.views.view === 'compare';
+    this.columns.show(active, this.sheet.instruction());
+    this.sheet.compare(active);
   }
 
   #focusColumns() { return this.columns.active && this.columns.focus(); }

@@ -133,11 +133,13 @@ export function mountSheet({element, hooks: given = {}}) {
   const mirror = new TextMirror(draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count'), caretNote: find(sheet, '.caret-note')});
   const instruction = new Instruction({
     toggle: find(sheet, '#instruction-toggle'), off: find(sheet, '#as-is'), hint: find(sheet, '#continues'),
-    field: find(sheet, '#instruction', HTMLTextAreaElement), area: find(sheet, '.instruction-area'),
+    field: find(sheet, '#instruction', HTMLTextAreaElement), area: find(sheet, '.instruction-area'), choice: find(sheet, '.going'),
   });
   instruction.addEventListener('changing', () => dispatch(draft, 'instructing'));
+  const describe = () => setAttribute(draft.box, 'aria-describedby', instruction.hints ? 'continues' : null);
+  instruction.addEventListener('paint', describe);
   onDetail(instruction, 'change', detail => {
-    setAttribute(draft.box, 'aria-describedby', instruction.on ? null : 'continues');
+    describe();
     dispatch(draft, 'instruction', detail);
   });
   const offer = offerDialog(find(sheet, '#offer-dialog', HTMLDialogElement));
@@ -158,6 +160,7 @@ export function mountSheet({element, hooks: given = {}}) {
     get ghostShown() { return mirror.ghostShown; },
     notice: (/** @type {string} */ sentence, /** @type {NoticeAction | null} */ action = null) => notice.show(sentence, action),
     instruction: () => instruction.value,
+    compare: (/** @type {boolean} */ active) => instruction.giveWay(active),
     fileName: (/** @type {string} */ ending) => fileName(keeper.name, ending),
     settingsChanged: () => keeper.settingsChanged(),
     stop: () => { draft.stop(); leaving.abort(); },

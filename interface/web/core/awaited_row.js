@@ -1,6 +1,7 @@
 // A whole row that was chosen while it grew: it is accepted once it is complete, and given up when anything else happens.
 /** @import {DrawnRow} from './types.d.ts' */
 /** @import {BranchViewEvent, BranchViewState} from './branch_view_state.js' */
+import {tokensOfDepth} from './row_tokens.js';
 
 /**
  * The row as the person saw it: the revision of its text, its index, and the token ids that it had.
@@ -20,7 +21,7 @@ export function isWhole({status, drawn: {wanted}}, row) {
   if (status.state !== 'thinking' || row.ended) return true;
   if (!STEADY.includes(wanted.mode ?? '')) return false;
   const byTokens = !wanted.oneWord && (wanted.until ?? 'tokens') === 'tokens';
-  return byTokens ? row.ids.length >= (wanted.depth ?? Infinity) + Number(row.healed) : !row.open;
+  return byTokens ? row.ids.length >= tokensOfDepth(row, wanted.depth ?? Infinity) : !row.open;
 }
 
 /**

@@ -1,21 +1,21 @@
 // The rows to draw of a view under the present settings, computed without the server wherever the view's data suffices.
 /**
- * @import {Branch, BranchRemainder, DrawnOther, DrawnSettings, DrawnView, Odds, OddsFunction, OtherBeginning,
- *   Row, RowPiece, RowSettings, Span, UnpackedNode, View} from './types.d.ts'
+ * @import {Branch, BranchRemainder, DrawnSettings, DrawnView, Odds, OddsFunction, Row, RowPiece, RowSettings, Span,
+ *   UnpackedNode, View} from './types.d.ts'
  */
+/** @import {NodeOdds} from './other_beginnings.js' */
+import {beginsWith, otherBeginnings, otherWords} from './other_beginnings.js';
 import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
-import {distinctLengths, isCertain, oddsTogether, setShares, setWordShares, sumOf} from './shares.js';
+import {tokensOfDepth} from './row_tokens.js';
+import {distinctLengths, setShares, setWordShares, sumOf} from './shares.js';
 
 /** @type {Record<string, number>} */
 const ENDS = {word: 1, clause: 2, sentence: 3, line: 4};
 const CUTTABLE = ['likely', 'sampled'];   // modes in which a smaller request gives fewer and shorter rows of the same
-const LEAST_LEFT = 1e-6; // the least probability of other ways on that is listed
 const NOTICEABLE = 0.001;   // the least probability of a banned token that is named
 const collator = new Intl.Collator();
 /** @type {WeakMap<object, UnpackedNode[]>} */
 const unpackedNodes = new WeakMap();
-
-/** @typedef {(index: number | undefined, logprob: number) => Odds} NodeOdds odds after the node of this index */
 
 /**
  * Whether a view holds enough data for these settings. Settings that are not named are those of the view's request.
@@ -56,7 +56,7 @@ function isLongEnough(view, wanted) {
   if (wanted.until === until) return isTokenCount(until) ? wanted.depth <= depth : true;
   /** @type {(branch: Branch) => boolean} */
   const reached = isTokenCount(wanted.until)
-    ? branch => branch.ids.length >= wanted.depth + Number(branch.healed)
+    ? branch => branch.ids.length >= tokensOfDepth(branch, wanted.depth)
     : branch => branch.pieces.some(piece => piece.ends >= ENDS[wanted.until]);
   return view.branches.slice(0, wanted.k).every(branch => branch.ended || branch.repeats || reached(branch));
 }
@@ -90,7 +90,8 @@ const lastFork = view => Math.max(0, ...distinctLengths(view.branches.map(branch
  */
 export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   const wanted = {order: 'share', ...view.asked, ...settings}, odds = oddsOfView(view, wanted);
-  const shown = shownBranches(view, wanted).map(branch => makeRow(branch, view, wanted, odds));
+  const branches = shownBranches(view, wanted), apart = isCuttable(view.asked) ? [] : distinctLengths(branches.map(branch => branch.ids));
+  const shown = branches.map((branch, index) => makeRow(branch, view, wanted, odds, apart[index]));
   const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
   const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : tokenCoverage;
@@ -149,9 +150,12 @@ function nodesOf(view) {
   return found;
 }
 
-/** @type {(branch: Branch, source: {nodes?: string[], asked?: View['asked']}, wanted: DrawnSettings, odds: NodeOdds) => Row} */
-function makeRow(branch, source, wanted, odds) {
-  const length = shownLength(branch, source.asked?.mode ?? CUTTABLE[0], wanted);
+/**
+ * `apart` is the number of tokens that set a branch of a tree apart: none of them is cut.
+ * @type {(branch: Branch, source: {nodes?: string[], asked?: View['asked']}, wanted: DrawnSettings, odds: NodeOdds, apart?: number) => Row}
+ */
+function makeRow(branch, source, wanted, odds, apart = 0) {
+  const length = shownLength(branch, source.asked, wanted, apart);
   const figures = branch.ids.slice(0, length).map((_, index) => odds(branch.at?.[index], branch.logprobs[index]));
   const ended = branch.ended && length === branch.ids.length;
   const own = makePieces(branch, length, figures), pieces = wanted.oneWord ? joinPieces(own) : own;
@@ -182,16 +186,15 @@ const reachedLimit = (length, {healed}, asked) =>
 const endOf = ({until, oneWord}) => (oneWord ? 'word' : until);
 
 /**
- * The number of a branch's tokens that are shown. A token that replaces the typed one does not count as depth.
- * @type {(branch: Branch, mode: string, wanted: DrawnSettings) => number}
+ * The number of a branch's tokens that are shown. Most trees are shown as deep as they were asked for.
+ * @type {(branch: Branch, asked: View['asked'] | undefined, wanted: DrawnSettings, apart: number) => number}
  */
-function shownLength(branch, mode, wanted) {
-  const {depth} = wanted, until = endOf(wanted);
+function shownLength(branch, asked, wanted, apart) {
+  const {depth} = asked && !CUTTABLE.includes(asked.mode) && asked.mode !== 'every_level' ? asked : wanted, until = endOf(wanted);
   if (branch.word || branch.edited) return branch.ids.length;
   if (!isTokenCount(until)) return branch.pieces.find(piece => piece.ends >= ENDS[until])?.tokens ?? branch.ids.length;
-  if (!CUTTABLE.includes(mode) && mode !== 'every_level') return branch.ids.length;
   // A row shows its first word whole.
-  return Math.min(branch.ids.length, Math.max(depth + Number(Boolean(branch.healed)), branch.next_word?.tokens ?? 0));
+  return Math.min(branch.ids.length, Math.max(tokensOfDepth(branch, depth), branch.next_word?.tokens ?? 0, apart));
 }
 
 /** @type {(branch: Branch, length: number, figures: Odds[]) => RowPiece[]} */
@@ -230,9 +233,6 @@ function joinPieces(pieces) {
  */
 const unsaidBefore = (text, ids, typed) => (/^[\0-\x7f]+$/.test(text) ? Math.max(0, ids.length - 1 - typed) : 0);
 
-/** @type {(ids: number[], beginning: number[]) => boolean} */
-const beginsWith = (ids, beginning) => beginning.every((id, index) => ids[index] === id);
-
 /**
  * The row that stands for the pinned one: a row that continues it, else the pinned row itself. While rows grow, a row
  * that is still shorter is replaced by the pinned one, so that nothing disappears.
@@ -264,90 +264,3 @@ function comparing(order) {
 
 /** @param {Row} row */
 const textOf = row => row.pieces.map(piece => piece.text).join('');
-
-/**
- * The other ways on from beginnings that rows have in common: what the rows that begin so leave of each beginning.
- * @param {Row[]} rows
- * @returns {DrawnOther[]}
- */
-function otherWaysOn(rows) {
-  /** @type {Map<string, Row[]>} */
-  const alike = new Map();
-  for (const row of rows.filter(one => !one.extra && one.pieces.length)) {
-    const key = row.ids.slice(0, row.pieces[0].tokens).join(' ');
-    alike.set(key, [...(alike.get(key) ?? []), row]);
-  }
-  return [...alike.values()].flatMap(group => {
-    const [{branch, figures}] = group, entry = firstPiece(branch), all = oddsOfAll(figures.slice(0, entry.ids.length));
-    const held = oddsTogether(group), bound = Boolean(all.bound || held.bound), p = bound ? all.p : all.p - held.p;
-    if (group.some(row => row.apart <= entry.ids.length) || p < LEAST_LEFT) return [];
-    return [{...entry, end: false, otherwise: true, odds: bound ? {p, bound} : {p}, raw: Math.log(p)}];
-  });
-}
-
-/**
- * The likeliest beginnings that no row has, those of branches that are not shown among them, and other ways on from those
- * that rows have in common. Each is one token, or two where the first replaces the typed one.
- * @type {(view: View, rows: Row[], odds: NodeOdds) => DrawnOther[]}
- */
-function otherBeginnings(view, rows, odds) {
-  /** @type {Map<string, DrawnOther>} */
-  const found = new Map();
-  for (const entry of [...view.branches.filter(branch => branch.ids.length).map(firstPiece), ...(view.rest || [])]) {
-    const key = entry.ids.join(' ');
-    if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
-    const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
-    found.set(key, {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)});
-  }
-  return [...found.values(), ...otherWaysOn(rows)].sort((one, other) => other.raw - one.raw);
-}
-
-/**
- * The odds of a path of which only the first tokens' predictions may be known: those of these tokens are an upper bound.
- * @param {Odds[]} figures
- * @returns {Odds}
- */
-function oddsOfKnown(figures) {
-  const known = figures.findIndex(figure => figure.raw);
-  return known > 0 ? {p: oddsOfAll(figures.slice(0, known)).p, bound: true} : oddsOfAll(figures);
-}
-
-/**
- * The likeliest words that no row begins with, those of branches that are not shown among them. The share is an upper bound
- * where it is not known whether a word goes on, and never more than `left`, what the rows leave.
- * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
- */
-function otherWords(view, rows, left) {
-  const shown = new Set(rows.map(row => row.next_word).filter(word => word !== undefined).map(word => word.text));
-  const hidden = view.branches.filter(({next_word: word}) => word && !shown.has(word.text)).map(firstWord);
-  return [...hidden, ...(view.rest || [])].flatMap(entry => {
-    if (!entry.next_word) return [];
-    const {share, error} = entry.next_word, bound = !isCertain(entry.next_word);
-    const p = bound ? Math.min(share + error, left) : share;
-    return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
-  }).sort((one, other) => other.raw - one.raw);
-}
-
-/**
- * @param {Branch} branch
- * @returns {OtherBeginning}
- */
-function firstWord({ids, logprobs, at, pieces, ended, next_word}) {
-  const length = Math.max(1, next_word?.tokens ?? 1), text = pieces.filter(piece => piece.tokens <= length).map(piece => piece.text).join('');
-  return {
-    ids: ids.slice(0, length), logprobs: logprobs.slice(0, length), at: at?.slice(0, length),
-    text: text || null, end: ended && !text, next_word,
-  };
-}
-
-/**
- * @param {Branch} branch
- * @returns {OtherBeginning}
- */
-function firstPiece({ids, logprobs, at, pieces, ended}) {
-  const length = pieces[0]?.tokens ?? 1;
-  return {
-    ids: ids.slice(0, length), logprobs: logprobs.slice(0, length), at: at?.slice(0, length),
-    text: pieces[0]?.text ?? null, end: ended && ids.length === length,
-  };
-}

@@ -1,9 +1,9 @@
 // The sentences of the branch view: what its figures are, and what its rows and states mean.
 /** @import {DrawnOther, DrawnRow, DrawnView, Odds, Row, RowPiece, RowSettings, ViewCost} from './types.d.ts' */
 import {
-  continuedLetters, formatCount, formatError, formatKnown, formatNumber, formatPercent, isSigns, isUnknown, quotedText, spokenQuote, spokenText,
+  continuedLetters, formatCount, formatError, formatKnown, formatNumber, formatPercent, isSigns, isUnknown, mayGoOn, quotedText, spokenQuote, spokenText,
 } from './figures_and_labels.js';
-import {buttonsFor, pieceName} from './row_tokens.js';
+import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
 
 const HINT = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
@@ -23,9 +23,9 @@ const continuesWord = ({given, rows}) => rows.some(({pieces: [first]}) => contin
  * Empty if no row continues the word.
  * @param {Pick<DrawnView, 'given'> & Drawn} drawn
  */
-const unfinishedClause = drawn => (continuesWord(drawn) ? ', after your whole text, whose last word may go on' : '');
+const unfinishedClause = drawn => (continuesWord(drawn) ? ', given all that you typed: your last word may go on' : '');
 
-const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 only.';
+const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need temperature 1 and top-p 1.';
 
 /**
  * Which odds a row's share is, and under which settings.
@@ -33,9 +33,9 @@ const WORDS_REFUSED = 'The odds of words are known at temperature 1 and top-p 1 
  */
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
-  const least = drawn.rows.some(row => row.share?.atLeast) ? ', or the least that it can be (≥)' : '';
-  const what = wordError !== null ? `its next word, in bold, to ${formatError(wordError)}${least}` : `its ${firsts ? 'first token' : 'beginning'}, in bold`;
-  return `A row’s share is the chance of ${what}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
+  const least = drawn.rows.some(row => row.share?.atLeast) ? '; ≥: at least so much' : '';
+  const bold = wordError !== null ? `a word (${formatError(wordError)}${least})` : firsts ? 'a token' : 'all up to where it differs from the other rows';
+  return `A row’s share is the chance that its part in bold comes next: ${bold}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
 /**
@@ -47,7 +47,7 @@ const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count,
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
 /** Where the rows of the mode “forks” part. */
-export const FORKS_PART = 'Forks: rows split where another token than the likeliest has 15 % or more at that point; the likeliest whole rows are shown.';
+export const FORKS_PART = 'Forks: rows part only where the model is unsure, at another token than the likeliest with 15 % or more. Less likely words start no row.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}
@@ -119,13 +119,16 @@ export function settingsClause(settings) {
 }
 
 /**
- * The end of the sentence "These 5 hold 71 % …". It is one line, so that nothing moves where a word begins or ends; the
- * sentence on shares says it at length.
+ * The end of the sentence "These 5 hold 71 % …": whether words or tokens are counted. It is one line, so that nothing moves
+ * where a word begins or ends; the sentence on shares says it at length.
  * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'> & Partial<Pick<DrawnView, 'firsts' | 'wordError'>> & Drawn} drawn
  */
-export const coverageCaption = drawn =>
-  `${continuesWord(drawn) ? 'of how the word you began could go on' : 'of what the model thinks could come next'}` +
-  `${drawn.firsts === false && (drawn.wordError ?? null) === null ? ', all bold tokens counted' : ''}${withoutBanned(drawn)}`;
+export function coverageCaption(drawn) {
+  const ofWords = (drawn.wordError ?? null) !== null, begun = continuesWord(drawn), deep = drawn.firsts === false && !ofWords;
+  const what = begun || deep ? 'of what the model thinks could come next' : `of what the model thinks the next ${ofWords ? 'word' : 'token'} could be`;
+  const counted = deep ? ', all bold tokens counted' : begun && !ofWords ? ', in tokens' : '';
+  return what + counted + withoutBanned(drawn);
+}
 
 /**
  * The beginning of that sentence.
@@ -162,22 +165,26 @@ export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
   return word.text.trim() === text.trim() ? formatPercent(share) : `${own} for these tokens`;
 }
 
-/** @param {Pick<DrawnOther, 'text' | 'odds' | 'otherwise'> & {next_word?: object}} other */
-export const describeOther = ({text, odds, otherwise, next_word: word}) => `${quotedText(text ?? '')} ${formatPercent(odds)} · ` +
-  (otherwise ? 'going on otherwise than in the rows that begin with it' : 'none of the rows begins with it') +
-  (word && odds.bound ? '; …: the word may be longer' : '');
+/**
+ * What another beginning is, and its odds.
+ * @param {Pick<DrawnOther, 'text' | 'odds' | 'otherwise'> & {next_word?: object}} other
+ * @param {string} [letters] of the word that it continues
+ */
+export const describeOther = (other, letters = '') => `${quotedText(letters + (other.text ?? ''))} ${formatPercent(other.odds)} · ` +
+  (other.otherwise ? 'going on otherwise than in the rows that begin with it' : 'none of the rows begins with it') +
+  (mayGoOn(other) && !other.otherwise ? '; …: the word may be longer' : '');
 
 /**
  * How much of the text is read, or how deep the rows of a growing view are; empty if neither is known.
  * @param {[number, number] | null | undefined} reading tokens that are read, of how many
- * @param {Pick<Row, 'extra' | 'ended' | 'repeats' | 'branch' | 'healed'>[] | false | null} growing the rows of a growing view
+ * @param {Pick<Row, 'extra' | 'ended' | 'repeats' | 'branch' | 'healed' | 'pieces'>[] | false | null} growing the rows of a growing view
  * @param {{until?: string, depth: number}} [asked]
  */
 export function progressSentence(reading, growing, asked) {
   if (reading) return `Reading: ${formatNumber(reading[0])} of ${formatCount(reading[1], 'token')}`;
-  const lengths = growing ? growing.filter(row => !row.extra && !row.ended && !row.repeats).map(row => row.branch.ids.length - Number(row.healed)) : [];
+  const lengths = growing ? growing.filter(row => !row.extra && !row.ended && !row.repeats).map(row => row.branch.ids.length - tokensOfDepth(row, 0)) : [];
   if (!lengths.length) return '';
-  const deep = Math.max(0, Math.min(...lengths));
+  const deep = Math.max(0, Math.min(...lengths, asked?.depth ?? Infinity));
   return asked && (!asked.until || asked.until === 'tokens') ? `Thinking, ${deep} of ${asked.depth} deep` : `Thinking, ${deep} deep`;
 }
 
@@ -221,7 +228,7 @@ export function shareLabel({share, apart, pieces, next_word: word}, letters = ''
   if (word && isUnknown(share)) return `The chance is not known yet ${nextWordClause(word.text, letters)}`;
   if (word) return `${formatPercent(share)} chance ${nextWordClause(word.text, letters)}`;
   const [first] = pieces, count = buttonsFor(pieces, apart);
-  const single = first?.ids.length === 1 && first.ends >= 1 ? 'this next word' : 'this beginning';
+  const single = first?.ids.length === 1 && first.ends >= 1 ? 'this next token' : 'this beginning';
   const what = count > 1 ? `these first ${formatNumber(count)} tokens` : count || apart < 2 ? single : 'this whole row';
   return `${formatPercent(share)} chance of ${what}`;
 }

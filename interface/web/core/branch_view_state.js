@@ -303,7 +303,7 @@ export function describe(state, target) {
   if ('other' in target) {
     const other = drawn.others[target.other];
     if (!isChoosable(other) || !shown || !state.othersOpen || !drawn.count || isShownViewOld(state)) return null;
-    return {...tokenToBan(other, other.ids.length < 2, shown), editable: false, text: other.text ?? '', sentence: describeOther(other)};
+    return {...tokenToBan(other, other.ids.length < 2, shown), editable: false, text: other.text ?? '', sentence: describeOther(other, continuedLetters(shown.before, other.text ?? ''))};
   }
   const row = drawn.rows[target.branch], piece = row?.pieces[target.piece];
   if (!piece || isInert(state, row)) return null;

@@ -1,12 +1,13 @@
 // Columns in which one text goes on side by side, each with an instruction or a temperature of its own: which columns
 // there are, and what their rows have in common.
-/** @import {Column, DrawnView, Odds, Row, RowSettings, View} from './types.d.ts' */
+/** @import {Column, DrawnView, Odds, Row, RowSettings, StoredSettings, View} from './types.d.ts' */
 import {isPlainObject} from './json_values.js';
 import {shapeRows} from './branch_rows.js';
 
 export const FEWEST = 2, MOST = 4;
 export const MOST_BRANCHES = 5;        // rows of a column
 export const MOST_INSTRUCTION = 4000;  // characters
+export const EXAMPLE = 'Continue this as a ghost story.';   // the instruction that the page itself puts into a second column
 
 /**
  * The columns of a document, a file or a link; null unless they are two to four columns. A wrong instruction counts as
@@ -24,6 +25,26 @@ export function columnsFrom(value) {
 
 /** @type {(value: unknown) => boolean} */
 const isTemperature = value => Number.isFinite(value) && /** @type {number} */ (value) >= 0 && /** @type {number} */ (value) <= 2;
+
+/**
+ * The instruction of each column that stored settings show; empty where a column has none or the page's own example. There are
+ * none unless the settings show columns.
+ * @param {StoredSettings | null | undefined} settings unchecked
+ */
+export const columnInstructions = settings => (settings?.view === 'compare' ? columnsFrom(settings.columns) ?? [] : [])
+  .map(({instruction}) => (instruction.trim() && instruction !== EXAMPLE ? instruction : ''));
+
+/**
+ * The same settings without these instructions of columns.
+ * @param {StoredSettings} settings unchecked
+ * @param {string[]} instructions
+ * @returns {StoredSettings}
+ */
+export function withoutInstructions(settings, instructions) {
+  const columns = columnsFrom(settings.columns);
+  if (!columns) return settings;
+  return {...settings, columns: columns.map(column => (instructions.includes(column.instruction) ? {...column, instruction: ''} : column))};
+}
 
 /**
  * The columns of a request. Their temperatures are left out unless tokens are drawn: the page computes odds itself.

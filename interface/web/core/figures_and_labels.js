@@ -109,17 +109,31 @@ export function spokenText(text) {
 export const spokenQuote = text => `“${spokenText(text.trim() ? text.replace(/^ +| +$/g, '') : text)}”`;
 
 /**
- * The label of one of the beginnings that no row has: with a sign where it is not known whether the word goes on, and where
- * it stands for other ways on than those of the rows.
- * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other
+ * Whether the word of a possible continuation may be longer: nothing is known of the word, or only a bound of its odds.
+ * @param {{text: string | null, end?: boolean, odds: Odds, next_word?: object}} other
  */
-export const otherLabel = other => continuationLabel(other) + (other.otherwise ? '… otherwise' : other.next_word && other.odds.bound ? '…' : '');
+export const mayGoOn = ({text, end, odds, next_word: word}) => !end && endsInWord(text ?? '') && (!word || Boolean(odds.bound));
+
+/**
+ * The label of one of the beginnings that no row has: with the typed letters of the word that it continues, with “…” where the
+ * word may be longer, and with a remark where it stands for other ways on than those of the rows.
+ * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other
+ * @param {string} [typed] the end of the text before it
+ */
+export function otherLabel(other, typed = '') {
+  const letters = continuedLetters(typed, other.text ?? ''), sign = other.otherwise ? '… otherwise' : mayGoOn(other) ? '…' : '';
+  return `${letters}${letters && '·'}${continuationLabel(other)}${sign}`;
+}
 
 /**
  * The same as a screen reader is to say it.
  * @param {Pick<DrawnOther, 'text' | 'end' | 'otherwise'>} other
+ * @param {string} [typed]
  */
-export const spokenOther = other => spokenLabel(other) + (other.otherwise ? ', going on otherwise' : '');
+export function spokenOther(other, typed = '') {
+  const letters = continuedLetters(typed, other.text ?? '');
+  return `${letters}${letters && ', continued by '}${spokenLabel(other)}${other.otherwise ? ', going on otherwise' : ''}`;
+}
 
 /**
  * What the beginnings hold that the list does not name; empty if that is less than a figure shows.
@@ -158,15 +172,22 @@ export function continuedLetters(typed, first = '') {
   return all.length > MOST_LETTERS ? `…${all.slice(-MOST_LETTERS).join('')}` : letters;
 }
 
+/**
+ * Whether a text ends in a letter or a digit of a script with spaces between words, so that more letters would continue a word.
+ * @param {string} text
+ */
+export const endsInWord = text => WORD_END.test(text) && !WITHOUT_SPACES.test([...text].at(-1) ?? '');
+
 const MOST_LABELS = 4;
 
 /**
  * The likeliest beginnings that no row has, as one line, each as the list shows it.
  * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object})[]} others
+ * @param {string} [typed] the end of the text before them
  */
-export function likeliestLabels(others) {
+export function likeliestLabels(others, typed = '') {
   const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);
-  const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(otherLabel);
+  const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(other => otherLabel(other, typed));
   return likely.join(', ') + (others.length > likely.length ? ' and more' : '');
 }
 const LEAST_ERROR = 0.1;   // per cent

@@ -1,6 +1,6 @@
 // What a button of a row is: a token, and, where several make a word, a part of that word.
-/** @import {RowPiece} from './types.d.ts' */
-import {continuedLetters, formatNumber, quotedText} from './figures_and_labels.js';
+/** @import {Row, RowPiece} from './types.d.ts' */
+import {continuedLetters, endsInWord, formatNumber, quotedText} from './figures_and_labels.js';
 
 /** @typedef {Pick<RowPiece, 'text' | 'ends'>} Piece */
 
@@ -29,6 +29,17 @@ export function wordOfPiece(pieces, index, letters = '') {
 }
 
 /**
+ * Whether a row is one word that may be longer: nothing is known of the word, or only a bound of its share.
+ * @param {Pick<Row, 'share' | 'ended' | 'repeats' | 'unsaid' | 'ids' | 'next_word'> & {pieces: Piece[]}} row
+ */
+export function isPartOfWord({share, ended, repeats, unsaid, ids, pieces, next_word: word}) {
+  if (ended || repeats || unsaid) return false;
+  if (word) return Boolean(share.atLeast) && ids.length <= word.tokens;
+  const last = pieces.at(-1), isOne = pieces.every(({text}, index) => !index || continues(pieces[index - 1].text, text));
+  return last !== undefined && isOne && !last.ends && endsInWord(last.text);
+}
+
+/**
  * The name of a piece: “token “pt”, a part of “crept””; with the number of its tokens where it has several.
  * @param {{pieces?: RowPiece[], healed?: boolean}} row
  * @param {Pick<RowPiece, 'text'> & Partial<Pick<RowPiece, 'ids'>>} piece
@@ -41,6 +52,14 @@ export function pieceName({pieces = [], healed = false}, piece, letters = '') {
   const kind = count > 1 ? `${formatNumber(count)} tokens` : 'token';
   return `${kind} ${quotedText(piece.text)}${word ? `, a part of ${quotedText(word)}` : ''}`;
 }
+
+/**
+ * The number of a branch's first tokens that a depth shows. The first token of a healed branch replaces the typed one: it counts
+ * only where it inserts characters.
+ * @param {{healed: boolean, pieces: {tokens: number}[]}} branch
+ * @param {number} depth
+ */
+export const tokensOfDepth = ({healed, pieces}, depth) => depth + Number(healed && pieces[0]?.tokens !== 1);
 
 /**
  * The number of buttons that hold a row's first tokens; 0 if it has no button up to there.

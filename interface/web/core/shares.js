@@ -37,6 +37,16 @@ function groupBy(items, keyOf) {
 }
 
 /**
+ * The least length of what sets a row apart: at least a character of what it inserts where it replaces the typed token, which
+ * alone would stand for all that may follow the text.
+ * @param {Row} row
+ */
+function leastLength({ids, branch}) {
+  if (branch.word) return ids.length;
+  return branch.healed ? Math.min(ids.length, branch.pieces[0]?.tokens ?? ids.length) : 1;
+}
+
+/**
  * Give each target its share: the odds of the prefix that sets it apart among all rows.
  * @param {Row[]} rows
  * @param {Row[]} [targets] all rows unless given
@@ -44,7 +54,7 @@ function groupBy(items, keyOf) {
  */
 export function setShares(rows, targets = rows) {
   // Rows that were searched for a word are set apart by the whole way to it.
-  const lengths = distinctLengths(rows.map(row => row.ids)).map((length, index) => (rows[index].branch.word ? rows[index].ids.length : length));
+  const lengths = distinctLengths(rows.map(row => row.ids)).map((length, index) => Math.max(length, leastLength(rows[index])));
   const shares = rows.map((row, index) => oddsOfAll(row.figures.slice(0, lengths[index])));
   rows.forEach((row, index) => {
     const length = lengths[index], share = shares[index];

@@ -176,6 +176,8 @@ export interface News {
   tokens_ahead?: number;
   seen?: number;
   over?: boolean;
+  /** Seconds until a refused call may be repeated. */
+  retry_after?: number;
   superseded?: boolean;
   unknown?: boolean;
 }
@@ -200,7 +202,7 @@ export interface Server {
   ask(request: SentRequest): Promise<News>;
   more(request: {page: string, number: number, seen: number | undefined}): Promise<News>;
   stop(request: {page: string, number: number}): Promise<void>;
-  tree(request: {page: string}): Promise<unknown>;
+  tree(request: {page: string}): Promise<object | null>;
   guess(request: SentRequest & {guess: string}): Promise<GuessAnswer>;
   fit(request: SentRequest): Promise<{fits?: AlternativeFit[], unknown?: boolean, sentence?: string}>;
   shorten(request: {page: string, source: string, ratio: number}): Promise<Record<string, unknown>>;
@@ -612,6 +614,8 @@ export interface HighlightEntry {
   place: number;
   word: Span;
   loss: number | null;
+  /** The loss less that of the likeliest tokens; null where it is unknown or infinite. */
+  excess: number | null;
   relative: number | null;
   rank: number | null;
   entropy: number | null;

@@ -1,11 +1,9 @@
-// The buttons that sheets have: undo, redo, copy, and the one that leads to the branches.
-/** @import {BranchViewElement} from '../core/types.d.ts' */
+// The buttons that sheets have: undo, redo and copy.
 /** @import {Notice} from './notice.js' */
 /** @import {TextOwner} from './text_owner.js' */
-import {copyText, find} from './elements.js';
+import {copyText} from './elements.js';
 
 const NOT_COPIED = 'This browser does not allow copying here; select the text and press Ctrl+C.';
-const NO_BRANCHES = 'There are no branches yet: write something first.';
 
 /**
  * @param {TextOwner} draft
@@ -36,16 +34,5 @@ export function connectUndoButtons(draft, undo, redo) {
 export function connectCopyButton(draft, button, notice) {
   button.addEventListener('click', async () => {
     notice.show(await copyText(draft.text) ? 'The text is copied.' : NOT_COPIED);
-  });
-}
-
-/**
- * Let the button that only the Tab key finds lead from the text to the branches.
- * @param {HTMLElement} sheet
- * @param {{branches: BranchViewElement, notice: Notice}} parts
- */
-export function connectSkipButton(sheet, {branches, notice}) {
-  find(sheet, '.skip').addEventListener('click', () => {
-    if (!branches.branchView.focus()) notice.show(NO_BRANCHES);
   });
 }

@@ -86,6 +86,20 @@ export class Tips {
 const isWritten = field => (field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type === 'text')) && field.value !== '';
 
 /**
+ * Give a figure or the head of a column its sentence: the Tab key reaches it, and screen readers read the sentence.
+ * @template {HTMLElement} T
+ * @param {T} element
+ * @param {string} tip
+ */
+export function explain(element, tip) {
+  element.classList.add('explained');
+  element.dataset.tip = tip;
+  element.tabIndex = 0;
+  element.setAttribute('aria-description', tip);
+  return element;
+}
+
+/**
  * Give a control its sentence: shown on hover and focus, and read by screen readers.
  * @param {HTMLElement} label
  * @param {string} tip

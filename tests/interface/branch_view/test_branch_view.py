@@ -515,11 +515,13 @@ def test_a_cut_never_falls_inside_a_character(bench: Bench) -> None:
     assert row["pieces"][1]["odds"]["p"] == pytest.approx(math.exp(two))
 
 
-def test_a_healed_row_has_the_reopened_token_on_top_of_its_depth(bench: Bench) -> None:
+def test_a_healed_row_has_the_reopened_token_on_top_of_its_depth_where_that_inserts_nothing(bench: Bench) -> None:
     view = likely(2, 5)
     for branch in view["branches"]:
         branch["healed"] = True
-    assert [len(row["ids"]) for row in shaped(bench, view, {"depth": 3})["rows"]] == [4, 4]
+    view["branches"][1]["pieces"].pop(0)
+    rows = shaped(bench, view, {"depth": 3})["rows"]
+    assert [(len(row["ids"]), len(row["pieces"])) for row in rows] == [(3, 3), (4, 3)]
 
 
 def test_which_settings_a_view_has_the_data_for(bench: Bench) -> None:
@@ -756,13 +758,14 @@ def test_a_figure_that_is_only_a_bound_says_so(bench: Bench) -> None:
 
 def test_captions_say_which_figure_it_is(bench: Bench) -> None:
     bench.show(likely())
-    assert "A row’s share is the chance of its first token, in bold, as the model gives it" in bench.note
+    assert "A row’s share is the chance that its part in bold comes next: a token, as the model gives it" in bench.note
     bench.set(**ASKED | {"temperature": 0.7, "top_p": 0.9})
     assert "at temperature 0.7, top-p 0.9" in bench.note
     tree = view_of([path_of((1, two), 4) for two in (1, 2)], mode="forks") | {"given": "lighth"}
     bench.set(**ASKED)
     bench.show(tree)
-    assert "A row’s share is the chance of its beginning, in bold, as the model gives it" in bench.note
+    bold = "all up to where it differs from the other rows"
+    assert f"A row’s share is the chance that its part in bold comes next: {bold}, as the model gives it" in bench.note
 
 
 def test_coverage_and_share_are_explained_by_one_caption_that_takes_the_focus(bench: Bench) -> None:
@@ -930,7 +933,7 @@ def test_a_row_that_repeats_itself_or_reaches_the_limit_says_so(bench: Bench) ->
     bench.show(view)
     repeats, complete, limited = (bench.row(index) for index in range(3))
     expect(repeats.locator(".stopped")).to_have_text("repeats")
-    expect(repeats).to_have_accessible_name(re.compile(r"^Branch 1, .* chance of this next word, repeats$"))
+    expect(repeats).to_have_accessible_name(re.compile(r"^Branch 1, .* chance of this next token, repeats$"))
     expect(repeats.locator(".stopped")).to_have_role("note")
     expect(repeats.locator(".stopped")).to_have_accessible_name(re.compile("would repeat itself"))
     expect(complete.locator(".stopped, .sign")).to_have_count(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -289,7 +290,8 @@ def test_each_column_shows_its_coverage_and_how_to_read_on_in_long_rows(compare:
         long.first.locator(".onward").click()
         expect(compare.branches(index).locator(".tokens[data-scrolled]")).to_have_count(1)
     assert compare.visit.text == PROMPT
-    expect(compare.page.locator(".compare-foot .legend")).to_contain_text("“These 5 hold” is a column’s coverage")
+    legend = compare.page.locator(".compare-foot .legend")
+    expect(legend).to_contain_text("All figures are of tokens, not of words. “These 5 hold” is a column’s coverage")
 
 
 def test_a_click_in_any_column_shows_the_next_views_of_all_without_the_server(compare: Compare) -> None:
@@ -403,3 +405,55 @@ def test_a_guess_in_columns_is_scored_by_the_first_and_shows_all(compare: Compar
     press(compare, "Enter")
     expect(compare.page.locator(".guess-said")).to_contain_text("chance of this word in column 1 at temperature 0.5")
     assert all(compare.rows(index) for index in range(2))
+
+
+def test_in_columns_the_instruction_under_the_text_gives_way_to_a_sentence(compare: Compare) -> None:
+    page, said = compare.page, compare.page.locator("#continues")
+    compare.visit.type(PROMPT)
+    page.locator("#instruction-toggle").click()
+    page.locator("#instruction").fill("Write a poem.")
+    compare.choose("compare")
+    expect(page.locator(".going")).to_be_hidden()
+    expect(page.locator("#instruction")).to_be_hidden()
+    expect(said).to_have_text("While you compare, each column has its own instruction.")
+    assert page.locator("#document textarea").get_attribute("aria-describedby") == "continues"
+    assert compare.column(0).locator("textarea").input_value() == "Write a poem.", "the first column begins with it"
+    compare.choose("rows")
+    expect(page.locator("#instruction")).to_be_visible()
+    expect(page.locator("#instruction")).to_have_value("Write a poem.")
+    expect(said).to_be_hidden()
+    page.locator("#as-is").click()
+    expect(said).to_contain_text("does not obey it")
+
+
+def import_columns(compare: Compare, *instructions: str) -> None:
+    """Import a file that was saved in Compare with these instructions."""
+    columns = [{"instruction": instruction, "temperature": None} for instruction in instructions]
+    settings = {"view": "compare", "columns": columns}
+    document = {"format": "lookahead", "version": 1, "text": PROMPT, "settings": settings}
+    given = {"name": "columns.json", "mimeType": "application/json", "buffer": json.dumps(document).encode()}
+    compare.page.locator("#import input").set_input_files(given)
+
+
+@pytest.mark.parametrize("answer", ["use", "leave"])
+def test_instructions_of_columns_in_a_file_are_shown_before_they_are_used(compare: Compare, answer: str) -> None:
+    page, dialog = compare.page, compare.page.locator("#offer-dialog")
+    import_columns(compare, "", "Speak like a pirate.", "Write a poem.")
+    expect(dialog).to_be_visible()
+    assert dialog.locator(".offered").inner_text() == "Column 2: Speak like a pirate.\n\nColumn 3: Write a poem."
+    compare.settle()
+    assert compare.visit.text == PROMPT and compare.count == 3
+    assert compare.visit.asked and "pirate" not in json.dumps(compare.visit.calls)
+    page.locator(f"#offer-{answer}").click()
+    compare.visit.wait_until_asked()
+    compare.settle()
+    used = ["", "Speak like a pirate.", "Write a poem."] if answer == "use" else ["", "", ""]
+    assert [compare.column(index).locator("textarea").input_value() for index in range(3)] == used
+    assert ("pirate" in json.dumps(compare.visit.calls)) is (answer == "use")
+    import_columns(compare, "", "Speak like a pirate.")
+    if answer == "use":  # this browser has it now
+        expect(page.locator("#compare .compared")).to_have_count(2)
+        expect(dialog).to_be_hidden()
+    else:
+        expect(dialog).to_be_visible()
+        assert dialog.locator(".offered").inner_text() == "Speak like a pirate."

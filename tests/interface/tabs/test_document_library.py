@@ -598,13 +598,12 @@ def test_a_text_too_long_for_a_link_is_offered_as_a_file(tab: Tab) -> None:
 def test_the_link_says_who_can_open_it(tab: Tab) -> None:
     tab.type("Hi")
     link(tab)
-    note = tab.find("#share-dialog .address").inner_text()
-    assert "Only this computer" in note
-    assert "python app.py --share" in note
+    assert "Only this computer" in tab.find("#share-dialog .over .sentence").inner_text()
+    assert tab.find("#share-link").is_visible() and tab.find("#share-file").is_visible()
     tab.page.keyboard.press("Escape")
     tab.get("window.address = 'https://example.org/space/'")
     assert link(tab).startswith("https://example.org/space/#t=")
-    assert tab.find("#share-dialog .address").is_hidden()
+    assert tab.find("#share-dialog .over").is_hidden() and tab.find("#share-dialog details").is_hidden()
     found = tab.page.evaluate(
         importing("""async hosts => {
           const {publicAddress} = await import('/lookahead/tabs/writer/document_link.js');

@@ -545,11 +545,17 @@ def test_a_text_over_eight_kilobytes_is_offered_as_a_file(visit: Visit) -> None:
 def test_a_link_of_this_computer_only_says_so_and_what_to_do(visit: Visit) -> None:
     write(visit)
     visit.page.locator("#share").click()
-    sentence = visit.page.locator("#share-dialog .address")
+    dialog = visit.page.locator("#share-dialog")
+    sentence, command = dialog.locator(".over .sentence"), dialog.locator("details code").first
     sentence.wait_for()
-    assert "Only this computer can open this link" in sentence.inner_text()
-    assert "python app.py --share" in sentence.inner_text()
-    assert "file" in sentence.inner_text()
+    assert sentence.inner_text().startswith("Only this computer can open this link.")
+    assert sentence.bounding_box()["y"] < dialog.locator("#share-link").bounding_box()["y"], "it is read first"
+    assert "python" not in dialog.inner_text() and not command.is_visible()
+    dialog.locator("summary").click()
+    assert command.inner_text() == "python app.py --share"
+    with visit.page.expect_download() as download:
+        visit.page.locator("#share-file").click()
+    assert json.loads(Path(download.value.path()).read_text(encoding="utf-8"))["text"] == visit.text
 
 
 def test_the_instruction_of_a_link_is_shown_before_it_is_sent(visit: Visit, browser: Any) -> None:

@@ -1,4 +1,4 @@
-"""The tabs Rewrite and Type assistant in small windows: rows are in sight, and the Tab key goes from top to bottom."""
+"""Tabs with rows in small windows: rows are in sight, and the Tab key goes from top to bottom."""
 
 from __future__ import annotations
 
@@ -71,6 +71,28 @@ def test_the_tab_key_goes_from_the_controls_down_to_the_rows(tiny: Visit, tab: s
         assert bottom > top, f"{after} stands above {before}, which the Tab key reaches first"
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_the_tab_key_goes_down_the_write_tab_too_as_the_window_becomes_narrow(tiny: Visit, size: str) -> None:
+    page, width = tiny.page, SIZES[size][0]
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
+    tiny.control("mode")
+    page.locator("#depth").focus()
+    page.set_viewport_size({"width": width, "height": SIZES[size][1]})
+    expect(page.locator("#depth")).to_be_focused()
+    card = page.locator("#branches").locator("xpath=ancestor::*[contains(@class, 'card')][1]")
+    rows, guess = card.evaluate(STOPS), tiny.control("guess-first")
+    names = [name for *_, name in rows]
+    assert (names.index("k") < names.index("sum")) == (width > 760), "on a phone the rows come right under the text"
+    guess.check()
+    expect(page.locator("#guess")).to_be_visible()
+    guessing = card.evaluate(STOPS)
+    assert {"k", "guess", "mode"} <= {name for *_, name in guessing}
+    for stops in (rows, guessing):
+        for (top, _, before), (_, bottom, after) in pairwise(stops):
+            assert bottom > top, f"{after} stands above {before}, which the Tab key reaches first"
+
+
 @pytest.mark.parametrize("tab", PREFIXES)
 def test_on_a_phone_three_rows_are_seen_below_the_text_and_the_controls(tiny: Visit, tab: str) -> None:
     branches = open_with_rows(tiny, tab, SIZES["phone"])
@@ -91,6 +113,22 @@ def test_a_button_that_the_tab_key_finds_leads_from_the_text_to_the_rows(tiny: V
     expect(skip).to_be_focused()
     tiny.page.keyboard.press("Enter")
     assert branches.evaluate("one => one.contains(document.activeElement)")
+
+
+@pytest.mark.parametrize("keys", [["Alt+ArrowDown"], ["Tab", "Enter"]], ids=["key", "button"])
+@pytest.mark.parametrize("tab", PREFIXES)
+def test_without_rows_the_key_and_the_button_say_the_same(tiny: Visit, tab: str, keys: list[str]) -> None:
+    page, prefix = tiny.page, PREFIXES[tab]
+    page.route("**/component_server/", lambda route: None)  # the tab asks as it opens; no rows may come before the pause
+    tiny.open_tab(tab)
+    page.locator(f"#{prefix}controls .pause").click()
+    page.locator(f"#{prefix}text").fill("The keeper")
+    page.locator(f"#{prefix}text").focus()
+    for key in keys:
+        page.keyboard.press(key)
+    said = page.locator(f"#{prefix}branches .announcement")  # the note shows it too, but not for long
+    expect(said).to_have_text("There are no rows: branching is paused. Alt+P continues it.")
+    page.unroute("**/component_server/")
 
 
 @pytest.mark.parametrize("tab", ["Rewrite", "Highlights", "Internals"])

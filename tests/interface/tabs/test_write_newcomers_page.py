@@ -223,7 +223,7 @@ def test_the_choice_of_forks_says_where_rows_part(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = "Forks: rows split where another token than the likeliest has 15 % or more at that point;"
+    why = "Forks: rows part only where the model is unsure, at another token than the likeliest with 15 % or more."
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
@@ -310,3 +310,78 @@ def test_an_empty_document_has_no_player_and_its_history_says_why(visit: Visit) 
     page.locator("#replay").click()
     expect(page.locator("#replay-dialog .replay-bar")).to_be_visible()
     expect(page.locator("#replay-dialog .none")).to_be_hidden()
+
+
+COVERED = """() => [...document.querySelectorAll('#branches .branch, #rest .more')].filter(row => {
+  const {left, right, top, bottom} = row.getBoundingClientRect();
+  const seen = [top + 2, (top + bottom) / 2, bottom - 2].filter(y => y > 0 && y < innerHeight);
+  const across = [left + 60, (left + right) / 2, right - 60];
+  return seen.some(y => across.some(x => !row.contains(document.elementFromPoint(x, y))));
+}).map(row => row.textContent)"""
+
+
+@pytest.mark.parametrize("rows", [5, 20])
+@pytest.mark.parametrize("scrolled", [0, 90])
+def test_nothing_covers_a_row_of_a_laptops_window_with_more_settings_open(
+    visit: Visit, rows: int, scrolled: int
+) -> None:
+    visit.type("The old keeper ")
+    visit.control("k").fill(str(rows))
+    visit.wait_until_settled()
+    visit.control("mode")
+    visit.page.evaluate("y => scrollTo(0, y)", scrolled)
+    assert visit.page.evaluate(COVERED) == []
+
+
+def test_the_figures_of_a_token_are_seen_also_above_the_end_of_a_long_list(visit: Visit) -> None:
+    page, note = visit.page, visit.page.locator("#branches .note")
+    visit.type("The old keeper ")
+    visit.control("k").fill("20")
+    visit.wait_until_settled()
+    page.evaluate("scrollTo(0, 0)")
+    assert note.bounding_box()["y"] > 720
+    visit.token(1, 0).hover()
+    expect(note.locator(".words")).to_contain_text("whole row")
+    box = note.bounding_box()
+    assert box["y"] + box["height"] <= 720
+    assert visit.token(1, 0).evaluate(TOPMOST)
+    lowest = max(row for row in range(20) if visit.token(row, 0).bounding_box()["y"] < 690)
+    page.mouse.move(0, 0)
+    expect(note.locator(".words")).not_to_contain_text("whole row")
+    assert page.evaluate(COVERED) == []
+    visit.token(lowest, 0).hover()
+    expect(note.locator(".words")).to_contain_text("whole row")
+    assert visit.token(lowest, 0).evaluate(TOPMOST), "a click must find the token"
+    page.mouse.move(0, 0)
+    page.evaluate("""() => document.querySelector('#branches')
+      .dispatchEvent(new CustomEvent('refuse', {detail: {because: 'Refused.'}}))""")
+    expect(note.locator(".words")).to_have_text("Refused.")
+    box = note.bounding_box()
+    assert box["y"] + box["height"] <= 720
+
+
+TOPMOST = """token => {
+  const {left, right, top, bottom} = token.getBoundingClientRect();
+  return document.elementFromPoint((left + right) / 2, (top + bottom) / 2) === token;
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int) -> None:
+    visit.page.set_viewport_size({"width": width, "height": 720 if width == 1280 else 844})
+    visit.type("The old keeper ")
+    visit.wait_until_settled()
+    marks = visit.page.locator("#branches .marks")
+    said = "Thicker line: likelier token. Dot: what follows it is computed already."
+    assert marks.inner_text() == said
+    rows, last = visit.page.locator("#branches .branch"), visit.page.locator("#rest").bounding_box()
+    box = marks.bounding_box()
+    assert box["y"] >= last["y"] + last["height"]
+    if width == 1280:
+        assert box["height"] <= 32 and box["y"] + box["height"] <= 720, "one line, in the window"
+        assert rows.first.bounding_box()["y"] < 360
+    choose_view(visit, "tree")
+    expect(marks).to_be_hidden()
+    choose_view(visit, "compare")
+    expect(visit.page.locator(".compare-foot .legend")).to_contain_text(said)
+    expect(visit.page.locator("#compare .marks:visible")).to_have_count(0)

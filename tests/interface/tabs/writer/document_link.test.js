@@ -104,14 +104,18 @@ const reach = host => {
 
 test('an address of this computer alone says so', () => {
   for (const host of ['localhost', 'page.localhost', '127.0.0.1:7860', '127.10.20.30', '0.0.0.0', '[::1]', '[::]']) assert.equal(reach(host), 'computer', host);
-  const {sentence} = publicAddress(at('localhost'));
-  assert.ok(sentence.includes('“python app.py --share”'));
+  const {sentence, local} = publicAddress(at('localhost'));
+  assert.ok(sentence.startsWith('Only this computer can open this link.'), 'what it means comes first');
+  assert.match(sentence, /a file.*, or ask the person who runs this page/);
+  assert.ok(!sentence.includes('python'), 'a visitor need not know commands');
+  assert.equal(local, true);
 });
 
 test('an address of a network says so', () => {
   const near = ['10.1.2.3', '192.168.1.2', '172.16.0.1', '172.19.0.1', '172.20.0.1', '172.29.1.1', '172.30.0.1', '172.31.0.1', '169.254.1.1', 'box.local', '[fd00::1]', '[fc00::1]', '[fe80::1]'];
   for (const host of near) assert.equal(reach(host), 'network', host);
   assert.equal(publicAddress(at('10.1.2.3')).sentence, 'Only computers in the same network can open this link.');
+  for (const host of near) assert.equal(publicAddress(at(host)).local, false, host);
 });
 
 test('a public address needs no sentence', () => {
@@ -130,7 +134,7 @@ test('a link begins with the address of the page without query and fragment', ()
 
 test('a configured address is taken without its query, and says nothing', () => {
   assert.equal(publicAddress(at('localhost'), 'https://example.org/a?secret=1').address, 'https://example.org/a');
-  assert.deepEqual(publicAddress(at('localhost'), 'https://example.org/a#b'), {address: 'https://example.org/a', sentence: ''});
+  assert.deepEqual(publicAddress(at('localhost'), 'https://example.org/a#b'), {address: 'https://example.org/a', sentence: '', local: false});
 });
 
 test('a link of a replay brings the history and says that it is to be played', async () => {

@@ -80,7 +80,8 @@ test('while a view grows, a row is whole that has ended or is as long as it was 
   assert.equal(of({}), false);
   assert.equal(of({ended: true}), true);
   assert.equal(of({}, {depth: 4}), true);
-  assert.equal(of({healed: true}, {depth: 4}), false);
+  assert.equal(of({healed: true}, {depth: 4}), true);
+  assert.equal(of({healed: true, pieces: row.pieces.slice(1)}, {depth: 4}), false, 'the first token inserts nothing');
   assert.equal(of({open: true}, {until: 'sentence'}), false);
   assert.equal(of({open: false}, {until: 'sentence'}), true);
   assert.equal(of({open: true}, {depth: 4, oneWord: true}), false);

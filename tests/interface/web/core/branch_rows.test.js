@@ -266,10 +266,25 @@ test('the last token of a row that ended is its ending, with its odds', () => {
   assert.deepEqual([cut.ended, cut.end, cut.pieces.length], [false, null, 2]);
 });
 
-test('a healed row holds the token that was opened again on top of its depth', () => {
-  const view = viewOf(likeliest([], 2).map(id => pathOf([id], 5)), {k: 2, healed: true});
-  assert.deepEqual(shapeRows(view, {depth: 3}).rows.map(({ids, healed}) => [ids.length, healed]), [[4, true], [4, true]]);
-  assert.equal(shapeRows(likelyView(1, 5), {depth: 3}).rows[0].healed, false);
+// What is left of a row's pieces where the first token inserts nothing: it is the typed one.
+const withTyped = branch => ({...branch, pieces: branch.pieces.slice(1)});
+
+for (const mode of ['likely', 'sampled', 'every_level', 'forks', 'best_first', 'diverse', 'surprising']) {
+  test(`a row that continues a word has as many buttons as its depth says: ${mode}`, () => {
+    const view = viewOf(likeliest([], 3).map(id => pathOf([id], 4)), {k: 3, depth: 3, mode, healed: true});
+    view.branches[1] = withTyped(view.branches[1]);
+    view.branches[2].healed = false;
+    view.branches[2].ids.pop();
+    const {rows} = shapeRows(view, {order: 'none'});
+    const found = view.branches.map(branch => rows.find(row => row.branch === branch));
+    assert.deepEqual(found.map(({pieces, ids, healed}) => [pieces.length, ids.length, healed]), [[3, 3, true], [3, 4, true], [3, 3, false]]);
+  });
+}
+
+test('rows of a tree that continue a word are not cut before the token that sets them apart', () => {
+  const first = likeliest([], 1)[0], [one, other] = likeliest([first, 1, 2], 2), paths = [[first, 1, 2, one], [first, 1, 2, other]];
+  const {rows} = shapeRows(viewOf(paths, {k: 2, depth: 3, mode: 'forks', healed: true}));
+  assert.deepEqual(rows.map(({ids}) => ids.length), [4, 4]);
 });
 
 test('a healed token that replaces typed text is not counted as a token without text', () => {
@@ -297,64 +312,6 @@ test('a healed row that ends at once has no tokens without text', () => {
 test('the typed characters are part of the drawn view', () => {
   assert.equal(shapeRows({...likelyView(1, 1), given: 'lig'}).given, 'lig');
   assert.equal(shapeRows({...likelyView(1, 1), given: undefined}).given, '');
-});
-
-test('the others are the likeliest beginnings that no row has', () => {
-  const view = likelyView(2, 2), drawn = shapeRows(view);
-  assert.deepEqual(drawn.others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
-  drawn.others.forEach(other => near(other.odds.p, oddsOf(other.ids), 'of each'));
-  assert.deepEqual(shapeRows({...view, rest: undefined}).others, []);
-  const cold = shapeRows(view, {temperature: 0.5});
-  cold.others.forEach(other => near(other.odds.p, oddsOf(other.ids, 0.5), 'of each, colder'));
-});
-
-test('the others are ordered by their raw odds', () => {
-  const view = likelyView(2, 2);
-  view.rest.reverse();
-  assert.deepEqual(shapeRows(view, {temperature: 0}).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
-});
-
-test('others whose ids read alike are different', () => {
-  const view = likelyView(1, 1), [first] = view.rest;
-  view.rest = [{...first, ids: [77]}, {...first, ids: [7, 7], logprobs: [-3, -3], at: [0, 0]}];
-  assert.deepEqual(shapeRows(view).others.map(({ids}) => ids), [[77], [7, 7]]);
-});
-
-test('a beginning is among the others once, and never if a row has it', () => {
-  const view = likelyView(2, 2), [first] = view.rest;
-  view.rest.push({...first, text: 'twice'}, {...first, ids: view.branches[0].ids.slice(0, 1), logprobs: [0]});
-  view.rest.push({...first, ids: [...first.ids, 1], logprobs: [first.logprobs[0], -1], at: [0, 0], text: 'longer'});
-  const drawn = shapeRows(view);
-  assert.deepEqual(drawn.others.filter(({ids}) => ids[0] === first.ids[0]).map(({text}) => text), [first.text, 'longer']);
-  assert.ok(!drawn.others.some(({ids}) => ids.length === 1 && ids[0] === view.branches[0].ids[0]));
-  const longer = drawn.others.find(({text}) => text === 'longer');
-  near(longer.odds.p, Math.exp(longer.logprobs[0]) * Math.exp(-1), 'of two tokens');
-  assert.equal(longer.raw, first.logprobs[0] - 1);
-});
-
-test('another beginning without a node has the odds after the first node', () => {
-  const view = likelyView(1, 2);
-  delete view.rest[0].at;
-  const [other] = shapeRows(view, {temperature: 0.5}).others;
-  near(other.odds.p, oddsOf(other.ids, 0.5), 'after the first node');
-});
-
-test('a row that is not shown is among the others by its first piece', () => {
-  const view = likelyView(2, 3), [, branch] = view.branches;
-  branch.pieces = [{text: '🙂', tokens: 2, ends: 1}, {text: '!', tokens: 3, ends: 1}];
-  const other = shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
-  assert.deepEqual([other.ids, other.text, other.end, other.at], [branch.ids.slice(0, 2), '🙂', false, branch.at.slice(0, 2)]);
-  near(other.odds.p, oddsOf(branch.ids.slice(0, 2)), 'of the piece');
-  branch.pieces = [];
-  const bare = shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
-  assert.deepEqual([bare.ids.length, bare.text, bare.end], [1, null, false]);
-});
-
-test('a row that is not shown and ends at once is an ending among the others', () => {
-  const firsts = likeliest([], 2), view = viewOf([pathOf([firsts[0]], 2), [firsts[1]]], {k: 2, ended: [1]});
-  assert.equal(shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, true);
-  const later = viewOf([pathOf([firsts[0]], 2), pathOf([firsts[1]], 2)], {k: 2, ended: [1]});
-  assert.equal(shapeRows(later, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, false);
 });
 
 // What is left of a branch that was accepted up to some of its tokens.
@@ -469,6 +426,8 @@ test('a view up to an end covers the same end at any depth, and tokens as far as
   view.branches[0].ended = true;
   assert.ok(!coversSettings(view, {until: 'tokens', depth: 4}) && coversSettings(view, {until: 'tokens', depth: 4, k: 1}));
   const healed = viewOf([pathOf(likeliest([], 1), 3)], {k: 1, until: 'word', healed: true});
+  assert.ok(coversSettings(healed, {until: 'tokens', depth: 3}) && !coversSettings(healed, {until: 'tokens', depth: 4}));
+  healed.branches[0] = withTyped(healed.branches[0]);
   assert.ok(coversSettings(healed, {until: 'tokens', depth: 2}) && !coversSettings(healed, {until: 'tokens', depth: 3}));
 });
 

@@ -8,7 +8,7 @@ const said = text => text.replaceAll('\u00a0', ' ');
 
 test('a share says what it is where it stands', () => {
   const label = (row, ...pieces) => said(words.shareLabel({share: {p: 0.15}, apart: 1, pieces, ...row}));
-  assert.equal(label({}, {ids: [1], ends: 1}), '15 % chance of this next word');
+  assert.equal(label({}, {ids: [1], ends: 1}), '15 % chance of this next token');
   assert.equal(label({}, {ids: [1], ends: 0}, {ids: [2], ends: 1}), '15 % chance of this beginning');
   assert.equal(label({}, {ids: [1, 2], ends: 1}), '15 % chance of this beginning');
   assert.equal(label({}), '15 % chance of this beginning');
@@ -29,18 +29,21 @@ test('an ending is explained with its odds', () =>
 test('the coverage sentence says how many branches there are and what they hold', () => {
   assert.deepEqual([words.coverageSubject(1), words.coverageSubject(5)], ['This one holds', 'These 5 hold']);
   const ofWhat = (given, banned, next = ' sea') => words.coverageCaption({given, wanted: {banned}, without: [], rows: [{pieces: [{text: next}]}]});
-  assert.equal(ofWhat(''), 'of what the model thinks could come next');
-  for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks could come next', 'no row continues the word');
-  assert.equal(ofWhat(' lig', 0, 'ht'), 'of how the word you began could go on');
-  assert.equal(ofWhat('', 1), 'of what the model thinks could come next, without 1 banned token');
+  assert.equal(ofWhat(''), 'of what the model thinks the next token could be');
+  for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks the next token could be', 'no row continues the word');
+  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, in tokens');
+  assert.equal(ofWhat('', 1), 'of what the model thinks the next token could be, without 1 banned token');
   const deep = {given: '', wanted: {}, without: [], rows: [], firsts: false};
   assert.equal(words.coverageCaption(deep), 'of what the model thinks could come next, all bold tokens counted');
-  assert.equal(words.coverageCaption({...deep, wordError: 0.001}), 'of what the model thinks could come next', 'one word of each row');
+  assert.equal(words.coverageCaption({...deep, wordError: 0.001}), 'of what the model thinks the next word could be', 'one word of each row');
+  const begun = {given: ' lig', wanted: {}, without: [], rows: [{pieces: [{text: 'ht'}]}]};
+  assert.equal(words.coverageCaption({...begun, wordError: 0}), 'of what the model thinks could come next');
+  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks could come next, all bold tokens counted');
 });
 
 test('likely banned tokens are named with the odds that they would have', () => {
   const caption = (banned, ...without) => said(words.coverageCaption({given: '', wanted: {banned}, without, rows: []}))
-    .replace('of what the model thinks could come next', '');
+    .replace('of what the model thinks the next token could be', '');
   const token = (text, p) => ({text, odds: p === null ? null : {p}});
   assert.equal(caption(1, token(' from', 0.37)), ', without “from” (37 %)');
   assert.equal(caption(2, token(' from', 0.37), token(' to', 0.05)), ', without “from” (37 %), “to” (5 %)');
@@ -56,12 +59,14 @@ const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p
 test('a piece is described with its odds, those up to it and those of its row', () => {
   assert.equal(said(words.describePiece(row, piece)), 'Token “sea”: 25 % after the text before it · up to here 13 % · whole row 1 %');
   assert.ok(said(words.describePiece({...row, raw: true}, piece)).endsWith('whole row 1 % · raw odds'));
-  assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it');
+  assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it; …: the word may be longer');
+  assert.equal(said(words.describeOther({text: ',', odds: {p: 0.25}})), '“,” 25 % · none of the rows begins with it');
+  assert.equal(said(words.describeOther({text: 'n', odds: {p: 0.25}, next_word: {}}, 'the')), '“then” 25 % · none of the rows begins with it');
   assert.equal(said(words.describeOther({text: ' the', odds: {p: 0.22}, otherwise: true})), '“the” 22 % · going on otherwise than in the rows that begin with it');
   assert.equal(said(words.describeOther({text: ' sp', odds: {p: 0.02, bound: true}, next_word: {}})), '“sp” ≤ 2 % · none of the rows begins with it; …: the word may be longer');
 });
 
-const grown = (length, more = {}) => ({branch: {ids: Array(length)}, extra: false, ended: false, healed: false, ...more});
+const grown = (length, more = {}) => ({branch: {ids: Array(length)}, pieces: [], extra: false, ended: false, healed: false, ...more});
 
 test('progress says first how far the text is read', () => {
   assert.equal(words.progressSentence([512, 2000], [grown(3)], {depth: 5}), 'Reading: 512 of 2,000 tokens');
@@ -72,7 +77,9 @@ test('progress says how deep all growing rows are', () => {
   assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Thinking, 3 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Thinking, 3 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(3), grown(2, {repeats: true})], {depth: 7}), 'Thinking, 3 of 7 deep');
-  assert.equal(words.progressSentence(null, [grown(3, {healed: true})], {depth: 7}), 'Thinking, 2 of 7 deep');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 2}]})], {depth: 7}), 'Thinking, 2 of 7 deep');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Thinking, 3 of 7 deep');
+  assert.equal(words.progressSentence(null, [grown(8, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Thinking, 7 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Thinking, 0 of 7 deep');
   assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Thinking, 3 deep');
 });
@@ -97,15 +104,15 @@ const CLICK = 'Each button is a token: a word, or a part of one. Click one to wr
 
 test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
-  assert.equal(caption(), `A row’s share is the chance of its first token, in bold, as the model gives it. ${CLICK}`);
-  assert.equal(caption({firsts: false}), `A row’s share is the chance of its beginning, in bold, as the model gives it. ${CLICK}`);
-  const first = 'A row’s share is the chance of its first token, in bold, as the model gives it';
-  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after your whole text, whose last word may go on. ${CLICK}`);
+  assert.equal(caption(), `A row’s share is the chance that its part in bold comes next: a token, as the model gives it. ${CLICK}`);
+  assert.equal(caption({firsts: false}), `A row’s share is the chance that its part in bold comes next: all up to where it differs from the other rows, as the model gives it. ${CLICK}`);
+  const first = 'A row’s share is the chance that its part in bold comes next: a token, as the model gives it';
+  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, given all that you typed: your last word may go on. ${CLICK}`);
   assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CLICK}`);
 });
 
 test('the caption names temperature and top-p', () => {
-  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('A row’s share is the chance of its first token, in bold, ', '').replace(` ${CLICK}`, '');
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('A row’s share is the chance that its part in bold comes next: a token, ', '').replace(` ${CLICK}`, '');
   assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives it.');
   assert.equal(caption({temperature: 0.7}), 'at temperature 0.7.');
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');
@@ -116,7 +123,7 @@ test('the caption names temperature and top-p', () => {
 
 test('rows that are only to be read invite no click', () => {
   const sentence = words.summarySentence({state: 'settled'}, drawn(), 0, true);
-  assert.equal(sentence, 'A row’s share is the chance of its first token, in bold, as the model gives it.');
+  assert.equal(sentence, 'A row’s share is the chance that its part in bold comes next: a token, as the model gives it.');
 });
 
 test('settings of odds are named where they are not those of the model', () => {
@@ -221,7 +228,7 @@ test('a mode that found fewer rows than asked for says so', () => {
 
 test('beside forks stands where rows part', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: rows split where another token than the likeliest has 15 % or more at that point; the likeliest whole rows are shown.';
+  const why = 'Forks: rows part only where the model is unsure, at another token than the likeliest with 15 % or more. Less likely words start no row.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));

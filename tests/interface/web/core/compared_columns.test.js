@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {columnsFrom, columnsOfRequest, elsewhereSentence, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../../../interface/web/core/compared_columns.js';
+import {
+  EXAMPLE, columnInstructions, columnsFrom, columnsOfRequest, elsewhereSentence, firstsElsewhere, settingsOfColumn, sharedFirsts, withoutInstructions,
+} from '../../../../interface/web/core/compared_columns.js';
 
 const rowOf = (...pieces) => ({ids: pieces.flat(), pieces: pieces.map((ids, index) => ({ids, tokens: pieces.slice(0, index + 1).flat().length}))});
 
@@ -28,6 +30,18 @@ test('columns of a file are two to four, and wrong fields count as none', () => 
   assert.deepEqual(columnsFrom([{temperature: 0}, {temperature: 2}, {temperature: -0.1}, {temperature: NaN}]).map(column => column.temperature), [0, 2, null, null]);
   for (const wrong of [undefined, null, 'ab', {}, [], [{}], [{}, {}, {}, {}, {}], [{}, null], [{}, 'x'], [{}, []]]) assert.equal(columnsFrom(wrong), null);
   assert.equal(columnsFrom([{}, {}, {}, {}]).length, 4);
+});
+
+test('the instructions of columns count where the columns are shown, and those that a person declines are taken out', () => {
+  const columns = [{instruction: 'Be short.', temperature: 0.5}, {instruction: ' ', temperature: null}, {instruction: EXAMPLE, temperature: null}];
+  const settings = {view: 'compare', k: 3, columns};
+  assert.deepEqual(columnInstructions(settings), ['Be short.', '', ''], 'the page’s own example and spaces are nobody’s instruction');
+  assert.deepEqual(columnInstructions({...settings, view: 'rows'}), []);
+  for (const none of [null, {}, {view: 'compare'}, {view: 'compare', columns: [{}]}]) assert.deepEqual(columnInstructions(none), []);
+  const left = withoutInstructions(settings, ['Be short.', 'Other.']);
+  assert.deepEqual(left, {view: 'compare', k: 3, columns: [{instruction: '', temperature: 0.5}, columns[1], columns[2]]});
+  assert.equal(columns[0].instruction, 'Be short.', 'the settings themselves stay');
+  assert.deepEqual(withoutInstructions({k: 3}, ['Be short.']), {k: 3});
 });
 
 test('a request has temperatures only where tokens are drawn, and null for an instruction of spaces', () => {

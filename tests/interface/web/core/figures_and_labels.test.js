@@ -113,13 +113,20 @@ test('in scripts without spaces no row continues a word', () => {
   assert.equal(words.continuedLetters('при', 'вет'), 'при');
 });
 
+test('what continues a word is listed with the letters typed of it, as in rows', () => {
+  const part = {text: 'n', end: false, odds: {p: 0.1}}, word = {...part, next_word: {}};
+  assert.deepEqual([words.otherLabel(part, ' the'), words.otherLabel(word, ' the'), words.otherLabel({...part, text: ' n'}, ' the')], ['the·n…', 'the·n', 'n…']);
+  assert.equal(words.likeliestLabels([part, word], 'he'), 'he·n…, he·n');
+  assert.deepEqual([words.spokenOther(part, 'he'), words.spokenOther({...part, text: ' n'}, 'he')], ['he, continued by n', 'n']);
+});
+
 const other = (text, p = 0.1) => ({text, odds: {p}});
 
 test('the likeliest others are one line', () => {
-  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a, b, c, d and more');
-  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a, b, c, d');
+  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a…, b…, c…, d… and more');
+  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a…, b…, c…, d…');
   assert.equal(words.likeliestLabels([]), '');
-  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a, b and more');
+  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a…, b… and more');
 });
 
 test('a word that may go on ends in “…” there too, as in the open list', () => {
@@ -128,17 +135,20 @@ test('a word that may go on ends in “…” there too, as in the open list', (
 });
 
 test('others that top-p excludes are named only if there are no others', () => {
-  assert.equal(words.likeliestLabels([other(' a', 0), other(' b')]), 'b and more');
-  assert.equal(words.likeliestLabels([other(' a', 0), other(' b', 0)]), 'a, b');
+  assert.equal(words.likeliestLabels([other(' a', 0), other(' b')]), 'b… and more');
+  assert.equal(words.likeliestLabels([other(' a', 0), other(' b', 0)]), 'a…, b…');
 });
 
 test('the list of other words shows parts of words as parts, and what it leaves out', () => {
   const label = bound => words.otherLabel({text: ' sl', end: false, next_word: {}, odds: {p: 0.01, bound}});
   assert.deepEqual([label(true), label(false)], ['sl…', 'sl']);
+  assert.equal(words.otherLabel({text: ',', end: false, next_word: {}, odds: {p: 0.01, bound: true}}), ',', 'a sign is no beginning of a word');
   const otherwise = {text: ' the', end: false, odds: {p: 0.2}, otherwise: true};
   assert.deepEqual([words.otherLabel(otherwise), words.spokenOther(otherwise)], ['the… otherwise', 'the, going on otherwise']);
   assert.equal(words.spokenOther({text: ' the', end: false}), 'the');
-  assert.equal(words.otherLabel({text: ' sl', end: false, odds: {p: 0.01, bound: true}}), 'sl', 'a token has no word');
+  const token = text => words.otherLabel({text, end: text === 'eos', odds: {p: 0.01}});
+  assert.deepEqual([' n', ' 19', 'é', ',', ' (', '\n', ' a.', '字', 'eos', null].map(token), ['n…', '19…', 'é…', ',', '␣(', '↵', 'a.', '字', 'end', '◌'],
+    'a token is a word or the beginning of one, unless it ends in a sign');
   const rest = (p, ...listed) => said(words.unlistedSentence({p}, listed.map(one => ({odds: one}))));
   assert.equal(rest(0.5, {p: 0.2}, {p: 0.1}), 'and all others together 20 %');
   assert.equal(rest(0.5, {p: 0.2, bound: true}), 'and all others together ≥ 30 %');

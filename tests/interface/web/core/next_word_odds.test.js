@@ -57,7 +57,10 @@ test('at another temperature or top-p shares are those of tokens, and the captio
     assert.ok(drawn.rows.every(row => row.next_word === undefined));
     const [row] = drawn.rows;
     near(row.share.p, row.figures[0].p, 'a token’s odds');
-    assert.match(summarySentence({state: 'settled'}, drawn), /first token, .* The odds of words are known at temperature 1 and top-p 1 only\.$/);
+    const sentence = /comes next: a token, .* Figures and order are those of tokens: word odds need temperature 1 and top-p 1\.$/;
+    assert.match(summarySentence({state: 'settled'}, drawn), sentence);
+    const shares = drawn.rows.map(({share}) => share.p);
+    assert.deepEqual(shares, shares.toSorted((one, other) => other - one), 'rows are in the order of their figures');
   }
   near(shapeRows(wordView(), {odds: 'words', temperature: 0.5}).rows[0].share.p, oddsOf(wordView().branches[0].ids.slice(0, 1), 0.5), 'share');
 });
@@ -74,7 +77,7 @@ test('at another temperature other words have the odds of their first tokens, an
 
 test('where a word steers the rows, shares are those of tokens, whatever the temperature is', () => {
   const steered = settings => summarySentence({state: 'settled'}, shapeRows(likelyView(3, 4, {avoid: 'sea'}), {odds: 'words', avoid: 'sea', ...settings}));
-  assert.match(steered({}), /first token, in bold, as the model gives it, .* Each button is a token/);
+  assert.match(steered({}), /comes next: a token, as the model gives it, .* Each button is a token/);
   assert.doesNotMatch(steered({}), /odds of words/);
 });
 
@@ -94,7 +97,7 @@ test('a share that is not known yet is the least that it can be, and the rows ke
   assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.rest.p), rounded(drawn.wordError)], [true, true, 0.79, 0]);
   assert.deepEqual(drawn.rows.map(({share}) => formatKnown(share).replace('\u00a0', ' ').replace('\u00a0', ' ')), ['…', '≥ 1 %', '20 %']);
   assert.match(shareLabel(drawn.rows[0]), /^The chance is not known yet of this next word, “/);
-  assert.match(summarySentence({state: 'settled'}, drawn), /its next word, in bold, to ±0\.1\u00a0%, or the least that it can be \(≥\), as/);
+  assert.match(summarySentence({state: 'settled'}, drawn), /comes next: a word \(±0\.1\u00a0%; ≥: at least so much\), as/);
   assert.equal(shapeRows(view, {odds: 'words', order: 'path'}).rows.length, 3);
 });
 
@@ -115,7 +118,7 @@ test('a pinned row that continues a growing one has the odds of its word', () =>
 
 test('a share is said to be of a word, and how well it is known', () => {
   const drawn = shapeRows(wordView(), {odds: 'words'});
-  assert.match(summarySentence({state: 'settled'}, drawn), /^A row’s share is the chance of its next word, in bold, to ±0\.1\u00a0%, as the model gives it\./);
+  assert.match(summarySentence({state: 'settled'}, drawn), /^A row’s share is the chance that its part in bold comes next: a word \(±0\.1\u00a0%\), as the model gives it\./);
   const label = (word, letters) => shareLabel({share: {p: 0.12}, apart: 1, pieces: [], next_word: word}, letters).replaceAll('\u00a0', ' ');
   assert.equal(label({text: ' careful', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next word, “careful”');
   assert.equal(label({text: 'mbed', tokens: 1, share: 0.12, error: 0}, 'cli'), '12 % chance of this next word, “climbed”');

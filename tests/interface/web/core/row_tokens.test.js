@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {buttonsFor, pieceName, sharedButtons, wordOfPiece} from '../../../../interface/web/core/row_tokens.js';
+import {buttonsFor, isPartOfWord, pieceName, sharedButtons, tokensOfDepth, wordOfPiece} from '../../../../interface/web/core/row_tokens.js';
 
 const row = (...texts) => texts.map(text => ({text, ends: 1, ids: [1]}));
 
@@ -53,4 +53,21 @@ test('a share is that of the buttons up to where the row differs from all others
   assert.equal(sharedButtons({apart: 1, pieces: split, next_word: word(' is', 1)}), 1);
   assert.equal(sharedButtons({apart: 1, pieces: split, next_word: word('', 1)}), 0, 'the text ends');
   assert.equal(sharedButtons({apart: 1, pieces: pieces(['\n', 1], ['The', 1]), next_word: word('\n', 1)}), 1);
+});
+
+test('a row is a part of a word if it has one word alone and nothing says that this ends', () => {
+  const piece = (text, ends = 0) => ({text, ends}), row = (pieces, more = {}) => ({pieces, ids: [1], share: {p: 0.1}, ended: false, repeats: false, unsaid: 0, ...more});
+  assert.equal(isPartOfWord(row([piece(' n')])), true);
+  assert.equal(isPartOfWord(row([piece(' n'), piece('ew')])), true);
+  for (const whole of [[piece(' n', 1)], [piece(' n'), piece(' sea')], [piece(' n'), piece(',')], [piece(',')], [piece('字')], []]) assert.equal(isPartOfWord(row(whole)), false);
+  for (const more of [{ended: true}, {repeats: true}, {unsaid: 1}]) assert.equal(isPartOfWord(row([piece(' n')], more)), false);
+  const word = {next_word: {tokens: 1}};
+  assert.equal(isPartOfWord(row([piece(' n')], word)), false, 'the share of the whole word is known');
+  assert.equal(isPartOfWord(row([piece(' n')], {...word, share: {p: 0.1, atLeast: true}})), true);
+  assert.equal(isPartOfWord(row([piece(' n')], {...word, ids: [1, 2], share: {p: 0.1, atLeast: true}})), false, 'the row goes on after its word');
+});
+
+test('a depth counts the token that replaces the typed one where it inserts characters', () => {
+  const branch = (healed, ...tokens) => ({healed, pieces: tokens.map(count => ({tokens: count}))});
+  assert.deepEqual([branch(false, 1), branch(false, 2), branch(true, 1), branch(true, 2), branch(true)].map(one => tokensOfDepth(one, 5)), [5, 5, 5, 6, 6]);
 });

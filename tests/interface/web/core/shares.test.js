@@ -84,6 +84,15 @@ test('a row includes the rows that continue it, and no others', () => {
   close(setShares(others).p, 0.25 + 0.0625 + 0.0625);
 });
 
+test('a row that replaces the typed token is set apart by text that it inserts', () => {
+  const [through, instead, ending] = rowsOf([[1, 5, 15], [15, 1], [51, 5]], () => 0.5);
+  through.branch = {...through.branch, healed: true, pieces: [{tokens: 2}, {tokens: 3}]};
+  instead.branch = {...instead.branch, healed: true, pieces: [{tokens: 1}, {tokens: 2}]};
+  ending.branch = {...ending.branch, healed: true, pieces: []};
+  close(setShares([through, instead, ending]).p, 0.25 + 0.5 + 0.25);
+  assert.deepEqual([through, instead, ending].map(({apart}) => apart), [2, 1, 2]);
+});
+
 test('only the targets get shares, computed beside all rows', () => {
   const rows = rowsOf([[1, 5], [1, 15], [5]], () => 0.5);
   setShares(rows, [rows[1]]);

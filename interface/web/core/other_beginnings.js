@@ -1,0 +1,101 @@
+// What could come next beside the rows of a view: beginnings that no row has, and other ways on from those that rows share.
+/** @import {Branch, DrawnOther, Odds, OtherBeginning, Row, View} from './types.d.ts' */
+import {isCertain, oddsTogether, sumOf} from './shares.js';
+import {oddsOfAll} from './reheated_odds.js';
+
+const LEAST_LEFT = 1e-6; // the least probability of other ways on that is listed
+
+/** @typedef {(index: number | undefined, logprob: number) => Odds} NodeOdds odds after the node of this index */
+
+/**
+ * Whether a path begins with these ids.
+ * @type {(ids: number[], beginning: number[]) => boolean}
+ */
+export const beginsWith = (ids, beginning) => beginning.every((id, index) => ids[index] === id);
+
+/**
+ * The likeliest beginnings that no row has, those of branches that are not shown among them, and other ways on from those
+ * that rows have in common. Each is one token, or two where the first replaces the typed one.
+ * @type {(view: View, rows: Row[], odds: NodeOdds) => DrawnOther[]}
+ */
+export function otherBeginnings(view, rows, odds) {
+  /** @type {Map<string, DrawnOther>} */
+  const found = new Map();
+  for (const entry of [...view.branches.filter(branch => branch.ids.length).map(firstPiece), ...(view.rest || [])]) {
+    const key = entry.ids.join(' ');
+    if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
+    const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
+    found.set(key, {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)});
+  }
+  return [...found.values(), ...otherWaysOn(rows)].sort((one, other) => other.raw - one.raw);
+}
+
+/**
+ * The likeliest words that no row begins with, those of branches that are not shown among them. The share is an upper bound
+ * where it is not known whether a word goes on, and never more than `left`, what the rows leave.
+ * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
+ */
+export function otherWords(view, rows, left) {
+  const shown = new Set(rows.map(row => row.next_word).filter(word => word !== undefined).map(word => word.text));
+  const hidden = view.branches.filter(({next_word: word}) => word && !shown.has(word.text)).map(firstWord);
+  return [...hidden, ...(view.rest || [])].flatMap(entry => {
+    if (!entry.next_word) return [];
+    const {share, error} = entry.next_word, bound = !isCertain(entry.next_word);
+    const p = bound ? Math.min(share + error, left) : share;
+    return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
+  }).sort((one, other) => other.raw - one.raw);
+}
+
+/**
+ * The other ways on from beginnings that rows have in common: what the rows that begin so leave of each beginning.
+ * @param {Row[]} rows
+ * @returns {DrawnOther[]}
+ */
+function otherWaysOn(rows) {
+  /** @type {Map<string, Row[]>} */
+  const alike = new Map();
+  for (const row of rows.filter(one => !one.extra && one.pieces.length)) {
+    const key = row.ids.slice(0, row.pieces[0].tokens).join(' ');
+    alike.set(key, [...(alike.get(key) ?? []), row]);
+  }
+  return [...alike.values()].flatMap(group => {
+    const [{branch, figures}] = group, entry = firstPiece(branch), all = oddsOfAll(figures.slice(0, entry.ids.length));
+    const held = oddsTogether(group), bound = Boolean(all.bound || held.bound), p = bound ? all.p : all.p - held.p;
+    if (group.some(row => row.apart <= entry.ids.length) || p < LEAST_LEFT) return [];
+    return [{...entry, end: false, otherwise: true, odds: bound ? {p, bound} : {p}, raw: Math.log(p)}];
+  });
+}
+
+/**
+ * The odds of a path of which only the first tokens' predictions may be known: those of these tokens are an upper bound.
+ * @param {Odds[]} figures
+ * @returns {Odds}
+ */
+function oddsOfKnown(figures) {
+  const known = figures.findIndex(figure => figure.raw);
+  return known > 0 ? {p: oddsOfAll(figures.slice(0, known)).p, bound: true} : oddsOfAll(figures);
+}
+
+/**
+ * @param {Branch} branch
+ * @returns {OtherBeginning}
+ */
+function firstWord({ids, logprobs, at, pieces, ended, next_word}) {
+  const length = Math.max(1, next_word?.tokens ?? 1), text = pieces.filter(piece => piece.tokens <= length).map(piece => piece.text).join('');
+  return {
+    ids: ids.slice(0, length), logprobs: logprobs.slice(0, length), at: at?.slice(0, length),
+    text: text || null, end: ended && !text, next_word,
+  };
+}
+
+/**
+ * @param {Branch} branch
+ * @returns {OtherBeginning}
+ */
+function firstPiece({ids, logprobs, at, pieces, ended}) {
+  const length = pieces[0]?.tokens ?? 1;
+  return {
+    ids: ids.slice(0, length), logprobs: logprobs.slice(0, length), at: at?.slice(0, length),
+    text: pieces[0]?.text ?? null, end: ended && ids.length === length,
+  };
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {beginsWith} from '../../../../interface/web/core/other_beginnings.js';
+import {shapeRows} from '../../../../interface/web/core/branch_rows.js';
+import {assertNear, likelyView, likeliest, oddsOf, pathOf, viewOf} from '../../../support/scripts/views.js';
+
+const near = (found, wanted, what) => assertNear(assert, found, wanted, what);
+
+test('a path begins with its own beginnings alone', () => {
+  assert.deepEqual([[], [1], [1, 2], [1, 2, 3], [2]].map(ids => beginsWith([1, 2], ids)), [true, true, true, false, false]);
+});
+
+test('the others are the likeliest beginnings that no row has', () => {
+  const view = likelyView(2, 2), drawn = shapeRows(view);
+  assert.deepEqual(drawn.others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
+  drawn.others.forEach(other => near(other.odds.p, oddsOf(other.ids), 'of each'));
+  assert.deepEqual(shapeRows({...view, rest: undefined}).others, []);
+  const cold = shapeRows(view, {temperature: 0.5});
+  cold.others.forEach(other => near(other.odds.p, oddsOf(other.ids, 0.5), 'of each, colder'));
+});
+
+test('the others are ordered by their raw odds', () => {
+  const view = likelyView(2, 2);
+  view.rest.reverse();
+  assert.deepEqual(shapeRows(view, {temperature: 0}).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
+});
+
+test('others whose ids read alike are different', () => {
+  const view = likelyView(1, 1), [first] = view.rest;
+  view.rest = [{...first, ids: [77]}, {...first, ids: [7, 7], logprobs: [-3, -3], at: [0, 0]}];
+  assert.deepEqual(shapeRows(view).others.map(({ids}) => ids), [[77], [7, 7]]);
+});
+
+test('a beginning is among the others once, and never if a row has it', () => {
+  const view = likelyView(2, 2), [first] = view.rest;
+  view.rest.push({...first, text: 'twice'}, {...first, ids: view.branches[0].ids.slice(0, 1), logprobs: [0]});
+  view.rest.push({...first, ids: [...first.ids, 1], logprobs: [first.logprobs[0], -1], at: [0, 0], text: 'longer'});
+  const drawn = shapeRows(view);
+  assert.deepEqual(drawn.others.filter(({ids}) => ids[0] === first.ids[0]).map(({text}) => text), [first.text, 'longer']);
+  assert.ok(!drawn.others.some(({ids}) => ids.length === 1 && ids[0] === view.branches[0].ids[0]));
+  const longer = drawn.others.find(({text}) => text === 'longer');
+  near(longer.odds.p, Math.exp(longer.logprobs[0]) * Math.exp(-1), 'of two tokens');
+  assert.equal(longer.raw, first.logprobs[0] - 1);
+});
+
+test('another beginning without a node has the odds after the first node', () => {
+  const view = likelyView(1, 2);
+  delete view.rest[0].at;
+  const [other] = shapeRows(view, {temperature: 0.5}).others;
+  near(other.odds.p, oddsOf(other.ids, 0.5), 'after the first node');
+});
+
+test('a row that is not shown is among the others by its first piece', () => {
+  const view = likelyView(2, 3), [, branch] = view.branches;
+  branch.pieces = [{text: '🙂', tokens: 2, ends: 1}, {text: '!', tokens: 3, ends: 1}];
+  const other = shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
+  assert.deepEqual([other.ids, other.text, other.end, other.at], [branch.ids.slice(0, 2), '🙂', false, branch.at.slice(0, 2)]);
+  near(other.odds.p, oddsOf(branch.ids.slice(0, 2)), 'of the piece');
+  branch.pieces = [];
+  const bare = shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === branch.ids[0]);
+  assert.deepEqual([bare.ids.length, bare.text, bare.end], [1, null, false]);
+});
+
+test('a row that is not shown and ends at once is an ending among the others', () => {
+  const firsts = likeliest([], 2), view = viewOf([pathOf([firsts[0]], 2), [firsts[1]]], {k: 2, ended: [1]});
+  assert.equal(shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, true);
+  const later = viewOf([pathOf([firsts[0]], 2), pathOf([firsts[1]], 2)], {k: 2, ended: [1]});
+  assert.equal(shapeRows(later, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, false);
+});
