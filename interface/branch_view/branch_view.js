@@ -227,8 +227,8 @@ export class BranchView {
   }
 
   /**
-   * Let the note stand at the lower edge of the window while its own place is below that and it says something of a button, a
-   * refusal, an error or a row that is waited for. It never covers the button, except to refuse it.
+   * Draw the note at the lower edge of the window if its own place is below the window and it describes a button, a refusal,
+   * an error or a row that is waited for. A note that describes a button is not drawn over that button.
    */
   #floatNote() {
     const {root, note, state: {pointed, refusal, awaited, status}, pointing} = this;

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
-from interface.http.request_gate import PAGE_ROUTES, route_of
+from interface.http.request_gate import COMPONENT, route_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,7 +26,7 @@ class PageRefusals:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or route_of(scope) != PAGE_ROUTES[0]:
+        if scope["type"] != "http" or route_of(scope) != COMPONENT:
             await self.app(scope, receive, send)
             return
         refusal: list[Message] = []

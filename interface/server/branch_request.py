@@ -24,6 +24,8 @@ MOST_BRANCHES = 20
 """The largest `k` of a request: branches of a view."""
 MOST_DEPTH = 40
 """The largest `depth` of a request: tokens of a branch."""
+FORK_CUTOFF = 0.05
+"""The `cutoff` of mode `forks`: five rows of depth 5 are found after all of 20 beginnings, with 0.15 after 3."""
 MOST_ROW_TOKENS = MOST_DEPTH + 1
 """Maximum number of tokens of an edited row; accepted pieces have no more either."""
 MOST_EDITS = 8
@@ -178,8 +180,8 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
 
     `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set; `towards` and `avoid` only if given,
     and `odds` only if it is "words", in mode `likely` without these two. In mode `every_level`, `branch_total` is `k`,
-    so that a view has at most k rows in every mode. `temperature`, `top_p` and `seed` are used in mode `sampled` only,
-    and then only if they are given.
+    so that a view has at most k rows in every mode. In mode `forks`, `cutoff` is FORK_CUTOFF. `temperature`, `top_p`
+    and `seed` are used in mode `sampled` only, and then only if they are given.
     """
     from lookahead_core.strategies.lookahead_options import ODDS, LookaheadOptions
     from lookahead_core.validation import check_choice
@@ -197,6 +199,8 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
         options["odds"] = odds
     if options["mode"] == "every_level":
         options["branch_total"] = options["k"]
+    if options["mode"] == "forks":
+        options["cutoff"] = FORK_CUTOFF
     if options["mode"] == "sampled":
         options |= {name: fields[name] for name in ("temperature", "top_p", "seed") if name in fields}
     options |= {name: fields[name] for name in ("towards", "avoid") if fields.get(name)}

@@ -6,6 +6,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 from lookahead_core.engines.engine import Engine, prefill_in_chunks
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, GrowthContext, GrowthStep
@@ -277,11 +278,6 @@ def _split(growth: Growth, leaf: BranchLeaf, cutoff: float) -> list[BranchLeaf]:
     return children[:1] + [child for child, probability in itertools.islice(odds, 1, None) if probability >= cutoff]
 
 
-def _path_logprob(leaf: BranchLeaf) -> float:
-    """Return the log-probability of the whole path."""
-    return leaf.logprob
-
-
 def _highest(leaves: Sequence[BranchLeaf], count: int, rank: Callable[[BranchLeaf], float]) -> list[BranchLeaf]:
     """Return the `count` leaves with the highest `rank`, or all if there are fewer, in their original order."""
     chosen = heapq.nlargest(count, range(len(leaves)), key=lambda index: rank(leaves[index]))
@@ -298,7 +294,7 @@ def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Seque
     options, spent = growth.options, 0
     while spent < options.budget:
         growing = [leaf for leaf in leaves if growth.can_grow(leaf)]
-        chosen = heapq.nlargest(min(options.width, options.budget - spent), growing, key=_path_logprob)
+        chosen = heapq.nlargest(min(options.width, options.budget - spent), growing, key=attrgetter("logprob"))
         if not chosen:
             break
         passed = growth.evaluate(chosen)
@@ -307,8 +303,8 @@ def _grow_best_first(growth: Growth, leaves: list[BranchLeaf]) -> Iterator[Seque
         grown = [[leaf] if leaf.token_ids not in opened else growth.children(leaf, options.k) for leaf in leaves]
         leaves = growth.distinct(list(itertools.chain.from_iterable(grown)))
         if passed:
-            yield _highest(leaves, options.k, _path_logprob)
-    yield sorted(_highest(leaves, options.k, _path_logprob), key=lambda leaf: -leaf.logprob)
+            yield _highest(leaves, options.k, attrgetter("logprob"))
+    yield sorted(_highest(leaves, options.k, attrgetter("logprob")), key=lambda leaf: -leaf.logprob)
 
 
 def _grow_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[Sequence[BranchLeaf]]:

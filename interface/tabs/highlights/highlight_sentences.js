@@ -43,7 +43,8 @@ const nameOf = ({text, end}) => (end || !text?.trim() ? spokenLabel({text, end})
 const timesLikelier = ({loss, excess}) => (loss === null ? Infinity : Math.exp(excess ?? 0));
 
 /**
- * The number of words that are marked at first: those at which the model's first choice was far likelier, but at most so many.
+ * The number of words that are marked before the slider is moved: those where the model's first choice was at least
+ * `NOTABLE_TIMES` as likely as the person's word, but at most `most`.
  * @param {MarkedWord[]} words
  * @param {number} most
  */

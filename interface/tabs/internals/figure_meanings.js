@@ -23,7 +23,7 @@ const FIGURES = [
 ];
 
 /**
- * The columns of the table of alternatives, and their meanings.
+ * The headings of the table of alternative tokens, each with the sentence that explains its column.
  * @type {[string, string][]}
  */
 export const COLUMNS = [

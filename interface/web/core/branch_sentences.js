@@ -46,14 +46,14 @@ function shareSentence(drawn) {
 const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count, wanted) ||
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
-/** Where the rows of the mode “forks” part. */
-export const FORKS_PART = 'Forks: rows part only where the model is unsure, at another token than the likeliest with 15 % or more. Less likely words start no row.';
+/** What a fork is, and which rows the mode “forks” shows. */
+export const FORKS_PART = 'Forks: a row splits where another token is likely too, with 5 % or more; that place is a fork. The rows with the highest shares are shown.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}
  */
 const FEWER = {
-  forks: 'no more such tokens were found',
+  forks: 'no more forks were found',
   surprising: 'no other beginning with 1 % or more was found',
   diverse: 'this choice of “Show” found no more',
   best_first: 'this choice of “Show” found no more',

@@ -115,8 +115,8 @@ export const spokenQuote = text => `“${spokenText(text.trim() ? text.replace(/
 export const mayGoOn = ({text, end, odds, next_word: word}) => !end && endsInWord(text ?? '') && (!word || Boolean(odds.bound));
 
 /**
- * The label of one of the beginnings that no row has: with the typed letters of the word that it continues, with “…” where the
- * word may be longer, and with a remark where it stands for other ways on than those of the rows.
+ * The label of a beginning in *Everything else*: its text, after the typed letters of the word that it continues. “…” follows
+ * where the word may be longer, and “… otherwise” where some rows begin with the same token and continue differently.
  * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other
  * @param {string} [typed] the end of the text before it
  */

@@ -37,8 +37,8 @@ function groupBy(items, keyOf) {
 }
 
 /**
- * The least length of what sets a row apart: at least a character of what it inserts where it replaces the typed token, which
- * alone would stand for all that may follow the text.
+ * The number of tokens of a row of which its share must at least be the probability: with word odds those of the whole next
+ * word. Of a healed row all up to its first inserted character, since the typed token itself inserts nothing.
  * @param {Row} row
  */
 function leastLength({ids, branch}) {

@@ -219,15 +219,15 @@ def test_a_guess_that_a_longer_word_begins_with_is_said_to_be_that(visit: Visit)
     expect(visit.page.locator(".guess-said")).to_contain_text("only as the beginning of “")
 
 
-def test_the_choice_of_forks_says_where_rows_part(visit: Visit) -> None:
+def test_the_choice_of_forks_says_what_a_fork_is(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = "Forks: rows part only where the model is unsure, at another token than the likeliest with 15 % or more."
+    why = "Forks: a row splits where another token is likely too, with 5 % or more; that place is a fork."
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
-    assert "another token than the likeliest" in visit.page.locator(".shows").get_attribute("data-tip")
+    assert "that place is a fork" in visit.page.locator(".shows").get_attribute("data-tip")
     choices = visit.page.locator("#help-dialog .modes li").all_text_contents()
     names = visit.control("mode").locator("option").all_text_contents()
     assert [choice.split(":")[0].lower() for choice in choices] == names, "the help explains all choices beforehand"
@@ -281,7 +281,9 @@ def test_alt_and_down_say_why_they_lead_nowhere(visit: Visit) -> None:
 def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     visit.type("The old keeper saw")
     visit.wait_until_settled()
-    assert visit.page.locator("#branches .fork").count() == 0, "rows of the likeliest tokens begin differently"
+    assert visit.page.locator("#branches .rows .fork").count() == 0, "rows of the likeliest tokens begin differently"
+    legend = visit.page.locator("#branches .marks .forked")
+    expect(legend).to_be_hidden()
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
     visit.wait_until_settled()
@@ -294,6 +296,8 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
         if begins:
             assert sign.get_attribute("data-tip").startswith("Fork: up to here this row is the same as row ")
             assert "fork from row" in sign.locator("xpath=following-sibling::button").first.get_attribute("aria-label")
+    expect(legend).to_have_text(": a fork, where a row leaves one above it.")
+    expect(legend).to_be_visible()
     visit.token(0, 0).hover()
     expect(visit.page.locator("#branches .note .words")).to_contain_text("oken “")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from interface.server.branch_request import FORK_CUTOFF
 from interface.web.parts import FALLIBILITY, FOOTER_NOTE, PRIVACY
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
@@ -14,10 +15,11 @@ def sentences(name: str) -> str:
     return (INTERFACE / name).read_text(encoding="utf-8").replace("\u00a0", " ")
 
 
-def test_the_figures_of_forks_and_surprising_rows_are_the_defaults() -> None:
+def test_the_figures_of_forks_and_surprising_rows_are_those_of_the_options() -> None:
     options = LookaheadOptions()
     assert options.slope == 1.0, "else the figure is another one at each level"
-    assert f"{100 * options.cutoff:.0f} % or more" in sentences("web/core/branch_sentences.js")
+    for name in ("web/core/branch_sentences.js", "tabs/writer/paper.html"):
+        assert f" {100 * FORK_CUTOFF:.0f} % or more" in sentences(name)
     assert f"{100 * options.floor:.0f} % or more" in sentences("web/core/branch_sentences.js")
     assert f"({100 * options.floor:.0f} % at least)" in sentences("tabs/writer/branch_options.js")
 

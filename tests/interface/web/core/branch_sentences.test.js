@@ -220,15 +220,15 @@ test('where there are no rows to go to, one sentence says why', () => {
 
 test('a mode that found fewer rows than asked for says so', () => {
   const caption = (count, mode) => words.summarySentence({state: 'settled'}, drawn({count, wanted: {k: 5, mode}}));
-  assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: no more such tokens were found.'));
+  assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: no more forks were found.'));
   assert.ok(caption(4, 'surprising').endsWith(' 4 of 5 rows: no other beginning with 1 % or more was found.'));
   for (const mode of ['diverse', 'best_first']) assert.ok(caption(4, mode).endsWith(' 4 of 5 rows: this choice of “Show” found no more.'), mode);
   for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(caption(count, mode).endsWith(CLICK), mode);
 });
 
-test('beside forks stands where rows part', () => {
+test('beside forks stands what a fork is', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: rows part only where the model is unsure, at another token than the likeliest with 15 % or more. Less likely words start no row.';
+  const why = 'Forks: a row splits where another token is likely too, with 5 % or more; that place is a fork. The rows with the highest shares are shown.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));
