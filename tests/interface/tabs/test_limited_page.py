@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -17,6 +18,8 @@ MOST = 20
 """Requests of one person in a minute, so that one comes back after three seconds."""
 SENTENCE = f"That is too much at once: at most {MOST} requests a minute are allowed for a person. Wait for"
 GOES_ON = "The page then goes on by itself."
+ASKS = re.compile(r'"fn_name": ?"(ask|more)"')
+"""In the body of a request for branches, or for their news."""
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -31,10 +34,11 @@ def limited(browser: object, tiny_model: Model) -> Iterator[Visit]:
 
 
 def test_who_types_faster_than_allowed_reads_why_and_the_rows_come_by_themselves(limited: Visit) -> None:
-    status, answers = limited.page.locator("#status .sentence"), []
+    status, answers, asked = limited.page.locator("#status .sentence"), [], []
     limited.page.on(
         "response", lambda one: answers.append((time.monotonic(), one)) if "component_server" in one.url else None
     )
+    limited.page.on("request", lambda one: asked.append(time.monotonic()) if ASKS.search(one.post_data or "") else None)
     limited.type(LETTERS, delay=100)
     expect(status).to_contain_text(SENTENCE)
     expect(status).to_contain_text(GOES_ON)
@@ -45,7 +49,7 @@ def test_who_types_faster_than_allowed_reads_why_and_the_rows_come_by_themselves
     refused = [(at, one["retry_after"]) for at, one in news if "retry_after" in one]
     assert refused
     for at, wait in refused:
-        following = [other for other, _ in news if other > at]
+        following = [other for other in asked if other > at]
         assert not following or following[0] - at > wait - 0.5, "nothing is sent while the page waits"
 
 

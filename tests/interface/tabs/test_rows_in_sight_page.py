@@ -119,9 +119,7 @@ def test_a_button_that_the_tab_key_finds_leads_from_the_text_to_the_rows(tiny: V
 @pytest.mark.parametrize("tab", PREFIXES)
 def test_without_rows_the_key_and_the_button_say_the_same(tiny: Visit, tab: str, keys: list[str]) -> None:
     page, prefix = tiny.page, PREFIXES[tab]
-    page.route(
-        "**/component_server/", lambda route: None
-    )  # the tab asks as it opens; no rows may come before the pause
+    page.route("**/component_server/", lambda route: None)  # no rows come before the pause
     tiny.open_tab(tab)
     page.locator(f"#{prefix}controls .pause").click()
     page.locator(f"#{prefix}text").fill("The keeper")
