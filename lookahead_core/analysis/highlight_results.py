@@ -45,7 +45,7 @@ class HighlightEntry:
     loss: float | None
     """Negative log-probability of all its tokens, in nats."""
     excess_loss: float | None
-    """Loss minus that of the likeliest tokens in their places, in nats; 0 if all of its tokens are the likeliest."""
+    """`loss` minus the loss of the likeliest token at each position, in nats; 0 if its tokens are the likeliest."""
     rank: int | None
     """Rank of the token in the prediction, 1 for the likeliest."""
     entropy: float | None

@@ -44,7 +44,7 @@ const timesLikelier = ({loss, excess}) => (loss === null ? Infinity : Math.exp(e
 
 /**
  * The number of words that are marked before the slider is moved: those where the model's first choice was at least
- * `NOTABLE_TIMES` as likely as the person's word, but at most `most`.
+ * `NOTABLE_TIMES` times as likely as the person's word, but at most `most`.
  * @param {MarkedWord[]} words
  * @param {number} most
  */

@@ -35,7 +35,7 @@ export const COLUMNS = [
 ];
 
 /**
- * The figures of a line, which stand between dots, each with its meaning; empty for what needs none.
+ * The parts of a line, which dots separate, each with the sentence that explains its figure; empty for a part without one.
  * @param {string} line
  * @returns {{text: string, meaning: string}[]}
  */

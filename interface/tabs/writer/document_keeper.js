@@ -59,7 +59,7 @@ function withoutUnknown(found, unknown) {
 }
 
 /**
- * Instructions as a person reads them: a single one as it is, several each with where it is used.
+ * The text that shows instructions to a person: one alone as it is; of several, each after the name of the column that uses it.
  * @param {BroughtInstruction[]} all
  */
 const sayInstructions = all => (all.length > 1 ? all.map(({where, text}) => `${where}: ${text}`).join('\n\n') : all[0].text);

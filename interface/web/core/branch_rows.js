@@ -186,7 +186,8 @@ const reachedLimit = (length, {healed}, asked) =>
 const endOf = ({until, oneWord}) => (oneWord ? 'word' : until);
 
 /**
- * The number of a branch's tokens that are shown. Most trees are shown as deep as they were asked for.
+ * The number of a branch's first tokens that are shown. In modes whose branches cannot be cut without choosing others, that
+ * is the depth of the request, not the present setting.
  * @type {(branch: Branch, asked: View['asked'] | undefined, wanted: DrawnSettings, apart: number) => number}
  */
 function shownLength(branch, asked, wanted, apart) {

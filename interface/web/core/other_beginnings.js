@@ -1,4 +1,4 @@
-// What could come next beside the rows of a view: beginnings that no row has, and other ways on from those that rows share.
+// The entries of *Everything else*: beginnings that no row has, and other continuations of beginnings that several rows have.
 /** @import {Branch, DrawnOther, Odds, OtherBeginning, Row, View} from './types.d.ts' */
 import {isCertain, oddsTogether, sumOf} from './shares.js';
 import {oddsOfAll} from './reheated_odds.js';

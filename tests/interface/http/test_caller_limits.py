@@ -44,7 +44,7 @@ def strict(model: Model) -> Iterator[str]:
 
 
 def until_refused(send: Callable[[int], tuple[int, Any, Any]]) -> tuple[list[int], Any, Any]:
-    """The statuses of requests that are sent until one is refused, and the headers and content of its response.
+    """Send requests until one is refused; return the status of each, and the headers and content of the last response.
 
     The number of each is passed to `send`. On a slow machine more come through, since budgets refill meanwhile.
     """

@@ -427,7 +427,7 @@ def test_in_columns_the_instruction_under_the_text_gives_way_to_a_sentence(compa
 
 
 def import_columns(compare: Compare, *instructions: str) -> None:
-    """Import a file that was saved in Compare with these instructions."""
+    """Import a document file whose view is Compare, with a column for each of these instructions."""
     columns = [{"instruction": instruction, "temperature": None} for instruction in instructions]
     settings = {"view": "compare", "columns": columns}
     document = {"format": "lookahead", "version": 1, "text": PROMPT, "settings": settings}

@@ -409,7 +409,7 @@ def test_a_partly_typed_word_or_spaces_stay_and_the_probabilities_say_so(default
     assert ("your last word may go on" in told) == (not text.endswith(" "))
     inserted = accept(default_visit, 0, 0)
     assert default_visit.text == text + inserted
-    # Where a text has several spaces between words, the model finds more of them likely.
+    # After several spaces between words, the model predicts more spaces.
     assert "  " not in default_visit.text or "  " in text
 
 
