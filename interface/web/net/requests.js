@@ -125,7 +125,8 @@ export class ServerRequests {
 
   /**
    * Call the server for a request. If it refuses the call, report that, wait as long as it says, and call again while the
-   * request is the newest one. Rejects if no answer comes in time.
+   * request is the newest one. Rejects if no answer comes in time. After the whole answer, when only news of branches ahead
+   * may come, a refusal is not reported: nobody waits for them.
    * @param {number} number of the request
    * @param {() => Promise<News>} call
    */
@@ -135,7 +136,7 @@ export class ServerRequests {
       if (!news.retry_after || number !== this.#number) return news;
       const wait = 1000 * news.retry_after * (1 + REFUSAL_SPREAD * Math.random());
       this.#refusal = {sentence: `${news.sentence} ${GOES_ON}`, until: performance.now() + wait};
-      this.onFailure(this.#refusal.sentence);
+      if (number !== this.#settled) this.onFailure(this.#refusal.sentence);
       await new Promise(resolve => { setTimeout(resolve, wait); });
       if (number !== this.#number) return news;
     }

@@ -146,6 +146,19 @@ test('a refused request is repeated after the time that the server says, and so 
   });
 });
 
+test('a page with its whole answer says nothing of a refusal: only news of branches ahead wait', t => {
+  const answers = [settled(1, {over: false}), refused(), settled(1), refused(), settled(2)];
+  return talk(t, answers, async page => {
+    page.requests.schedule();
+    await page.pass(40);
+    await page.pass(5000);
+    assert.deepEqual([page.names(), page.lost, page.heard], [['ask', 'more', 'more'], [], [['settled', 1], ['settled', 1]]]);
+    page.requests.schedule();
+    await page.pass(40);
+    assert.deepEqual(page.lost, [SAID], 'the next request is refused, which is said');
+  });
+});
+
 test('what is asked after a refusal leaves when the server takes requests again', t => talk(t, [refused(), settled(3)], async page => {
   let clock = 1e6;
   t.mock.method(performance, 'now', () => clock);
