@@ -73,13 +73,21 @@ def main(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def served(words: list[str]) -> Iterator[str]:
-    """Context manager: the address of a new server with these arguments, once its model is loaded."""
+    """Context manager: the address of a new server with these arguments, once its model is loaded.
+
+    At the end the server's warnings and errors are printed to stderr.
+    """
     before = {name: os.environ.get(name) for name in ROOM}
     os.environ.update(ROOM)
     try:
         with tempfile.TemporaryDirectory() as folder, browser.app(Path(folder) / "log", *words) as app:
             app.wait_for("Ready:", 600)
-            yield app.url.rstrip("/")
+            try:
+                yield app.url.rstrip("/")
+            finally:
+                lines = app.said.splitlines()
+                first = next((at for at, line in enumerate(lines) if line.startswith(("WARNING", "ERROR"))), len(lines))
+                print(*lines[first:], sep="\n", file=sys.stderr, flush=True)
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

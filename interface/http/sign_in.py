@@ -26,7 +26,9 @@ SENTENCE = "Sign in on the page, or send your name and password with the request
 class SignIn:
     """ASGI middleware: refuses requests for CLOSED routes without a valid sign-in (401), if the app has accounts.
 
-    Valid is the cookie of a sign-in on the page, or a name and a password in the header `Authorization: Basic`.
+    Valid is the cookie of a sign-in on the page, or a name and a password in the header `Authorization: Basic`. The
+    refusal has the header `WWW-Authenticate`, except to a page's script: browsers answer it with a dialog of their own,
+    which takes all keys that are meant for the page.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -35,8 +37,9 @@ class SignIn:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             name = account_of(scope)
-            if name is None and scope["app"].auth is not None and _is_closed(route_of(scope)):
-                await refusal(Refused(401, SENTENCE), **{"WWW-Authenticate": CHALLENGE})(scope, receive, send)
+            if name is None and scope["app"].auth is not None and _is_closed(route := route_of(scope)):
+                headers = {} if route == COMPONENT else {"WWW-Authenticate": CHALLENGE}
+                await refusal(Refused(401, SENTENCE), **headers)(scope, receive, send)
                 return
             if name is not None:
                 set_caller(scope, replace(caller_of(scope), person=f"account {name}"))

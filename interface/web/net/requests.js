@@ -1,6 +1,6 @@
 // Requests to the server. Only the newest one counts; its news are fetched as they come.
 /** @import {BranchRequest, GuessAnswer, News, SentRequest, Server} from '../core/types.d.ts' */
-import {isOutdated, sayOutdated} from './page_version.js';
+import {isOutdated, isSignedOut, sayOutdated} from './page_version.js';
 import {visitorHeaders} from './visitor_headers.js';
 
 const GAP = 40;                                  // milliseconds between two requests while somebody types
@@ -11,6 +11,7 @@ const TIMEOUT = 45000;                           // milliseconds; a server witho
 const REFUSAL_SPREAD = 0.5;                      // of the time that a refused page waits, the most that chance adds
 const GOES_ON = 'The page then goes on by itself.';
 const SILENT = 'The server does not answer. Your text is safe here; trying again …';
+const SIGNED_OUT = 'You are no longer signed in. Reload the page and sign in; your text is kept.';
 
 const randomId = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
@@ -36,6 +37,7 @@ export function withTimeout(promise, milliseconds = TIMEOUT) {
  * @property {(news: News, request: SentRequest) => void} onNews
  * @property {(sentence: string) => void} onFailure called when the server does not answer, is full, or refuses a request
  * @property {() => void} onForgotten called when the server no longer knows this page
+ * @property {() => Promise<boolean>} [signedOut] whether a call failed because the server does not know the sign-in
  * @property {() => Promise<boolean>} [outdated] whether the server serves another version of the page
  * @property {() => void} [onOutdated] called when it does, after a failure or a restart of the server
  */
@@ -54,12 +56,13 @@ export class ServerRequests {
   active = false;
 
   /** @param {RequestHandlers} handlers */
-  constructor({server, makeRequest, onNews, onFailure, onForgotten, outdated = isOutdated, onOutdated = sayOutdated}) {
+  constructor({server, makeRequest, onNews, onFailure, onForgotten, signedOut = isSignedOut, outdated = isOutdated, onOutdated = sayOutdated}) {
     this.server = server;
     this.makeRequest = makeRequest;
     this.onNews = onNews;
     this.onFailure = onFailure;
     this.onForgotten = onForgotten;
+    this.signedOut = signedOut;
     this.outdated = outdated;
     this.onOutdated = onOutdated;
   }
@@ -119,7 +122,7 @@ export class ServerRequests {
     } catch {
       if (number === this.#number) this.#checkVersion();
       this.#lost = true;
-      this.#fail(number, SILENT);
+      this.#fail(number, await this.signedOut() ? SIGNED_OUT : SILENT);
     }
   }
 

@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 BLOCKED = "Not saved: this browser keeps nothing here. Export before you leave."
 FULL = "Not saved: the browser's storage is full. Export now."
 SILENT = "The server does not answer. Your text is safe here; trying again …"
+SIGNED_OUT = "You are no longer signed in. Reload the page and sign in; your text is kept."
 NO_STORAGE = """for (const name of ['indexedDB', 'localStorage', 'sessionStorage']) {
   Object.defineProperty(window, name, {get() { throw new DOMException('Denied.', 'SecurityError'); }});
 }"""
@@ -249,6 +250,37 @@ def test_a_restarted_server_continues_the_same_text(person: Any, model_folder: P
         visit.wait_until_settled()
         assert visit.text == accepted + " and on!"
         assert "Traceback" not in second.said
+
+
+def test_a_server_that_has_forgotten_a_sign_in_says_so_and_the_text_is_kept(
+    person: Any, model_folder: Path, tmp_path: Path
+) -> None:
+    port, arguments = browsers.free_port(), ("--model", str(model_folder), "--dtype", "float32", "--auth", "anna:secret")
+    page = person.new_page()
+    with browsers.app(tmp_path / "first", *arguments, port=port) as first:
+        page.goto(first.url)
+        visit = sign_in(page)
+        until_there(visit)
+        write(visit)
+        visit.wait_until_settled()
+    with browsers.app(tmp_path / "second", *arguments, port=port) as second:
+        second.wait_for("Ready")
+        visit.type(" and on")
+        page.locator("#status .sentence", has_text=SIGNED_OUT).wait_for()
+        assert visit.text == TEXT + " and on"
+        page.reload()
+        visit = sign_in(page)
+        until_there(visit)
+        visit.wait_until_settled()
+        assert visit.text == TEXT + " and on"
+
+
+def sign_in(page: Any) -> Visit:
+    """Sign in on the page of an app with accounts."""
+    page.get_by_label("username").fill("anna")
+    page.get_by_label("password").fill("secret")
+    page.get_by_role("button", name="Login").click()
+    return Visit(page)
 
 
 def test_the_page_waits_for_a_restarted_servers_model_and_shows_its_progress(visit: Visit) -> None:

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {isOutdated} from '../../../../interface/web/net/page_version.js';
+import {isOutdated, isSignedOut} from '../../../../interface/web/net/page_version.js';
 
 // The answer of the server to a request for the page's own script.
 const answers = (status, text) => async (address, options) => {
@@ -24,4 +24,18 @@ for (const [name, status, text, outdated] of [
 
 test('a server that does not answer does not make the page outdated', async () => {
   assert.equal(await isOutdated(() => Promise.reject(new Error('no connection'))), false);
+});
+
+for (const [name, status, expected] of [['a known sign-in, or no accounts', 200, false], ['an unknown sign-in', 401, true], ['a proxy', 502, false]]) {
+  test(`${name}: ${expected ? 'signed out' : 'not signed out'}`, async () => {
+    const load = async address => {
+      assert.match(address, /\/gradio_api\/login_check$/);
+      return {status};
+    };
+    assert.equal(await isSignedOut(load), expected);
+  });
+}
+
+test('a server that does not answer has not forgotten the sign-in', async () => {
+  assert.equal(await isSignedOut(() => Promise.reject(new Error('no connection'))), false);
 });

@@ -13,7 +13,7 @@ const settled = (number, more = {}) => ({number, state: 'settled', over: true, s
 async function talk(t, answers, use) {
   t.mock.timers.enable({apis: ['setTimeout']});
   t.mock.method(Math, 'random', () => 0.5);
-  const sent = [], heard = [], lost = [], forgotten = [], checked = [], told = [], version = {isOther: false};
+  const sent = [], heard = [], lost = [], forgotten = [], checked = [], told = [], version = {isOther: false}, account = {unknown: false};
   const next = name => async given => {
     sent.push([name, given]);
     if (name === 'stop') return null;
@@ -27,6 +27,7 @@ async function talk(t, answers, use) {
     onNews: (news, request) => heard.push([news.state, request.number]),
     onFailure: sentence => lost.push(sentence),
     onForgotten: () => forgotten.push(sent.length),
+    signedOut: async () => account.unknown,
     outdated: async () => { checked.push(sent.length); return version.isOther; },
     onOutdated: () => told.push(sent.length),
   });
@@ -35,7 +36,7 @@ async function talk(t, answers, use) {
     t.mock.timers.tick(milliseconds);
     await rest();
   };
-  await use({requests, sent, heard, lost, forgotten, checked, told, version, pass, names: () => sent.map(([name]) => name)});
+  await use({requests, sent, heard, lost, forgotten, checked, told, version, account, pass, names: () => sent.map(([name]) => name)});
 }
 
 const fails = () => Promise.reject(new Error('no connection'));
@@ -105,6 +106,16 @@ test('the random part of a retry is at most half its time', t => talk(t, [fails,
   await page.pass(250);
   await page.pass(40);
   assert.equal(page.sent.length, 2);
+}));
+
+test('a page whose sign-in the server has forgotten says so, and goes on when it is known again', t => talk(t, [fails, settled(2)], async page => {
+  page.account.unknown = true;
+  page.requests.schedule();
+  await page.pass(40);
+  assert.deepEqual(page.lost, ['You are no longer signed in. Reload the page and sign in; your text is kept.']);
+  await page.pass(500);
+  await page.pass(40);
+  assert.deepEqual(page.heard, [['settled', 2]]);
 }));
 
 test('a server without room says so, and is asked again after longer and longer', t => {
