@@ -255,7 +255,10 @@ def test_a_restarted_server_continues_the_same_text(person: Any, model_folder: P
 def test_a_server_that_has_forgotten_a_sign_in_says_so_and_the_text_is_kept(
     person: Any, model_folder: Path, tmp_path: Path
 ) -> None:
-    port, arguments = browsers.free_port(), ("--model", str(model_folder), "--dtype", "float32", "--auth", "anna:secret")
+    port, arguments = (
+        browsers.free_port(),
+        ("--model", str(model_folder), "--dtype", "float32", "--auth", "anna:secret"),
+    )
     page = person.new_page()
     with browsers.app(tmp_path / "first", *arguments, port=port) as first:
         page.goto(first.url)
