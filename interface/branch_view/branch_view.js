@@ -213,6 +213,7 @@ export class BranchView {
     setAttribute(this.cover, 'data-stale', String(old));
     setText(find(this.note, '.words'), note.sentence);
     setText(find(this.note, '.progress'), note.progress);
+    setAttribute(this.note, 'data-of-rows', note.ofRows);
     find(this.note, '.ban').hidden = !note.bannable || this.readOnly;
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
     setText(this.announcement, state.announcement);

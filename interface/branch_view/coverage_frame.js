@@ -1,10 +1,11 @@
 // What surrounds the rows: what they hold together, the other beginnings, and the meter.
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
-import {costFigures, coverageCaption, coverageSubject} from '../web/core/branch_sentences.js';
+import {bannedCaption, costFigures, coverageCaption, coverageSubject} from '../web/core/branch_sentences.js';
 import {
   formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, spokenOther, unlistedSentence,
 } from '../web/core/figures_and_labels.js';
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
+import {paintFigure} from './paint_rows.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
 import {wordSentence} from '../web/core/word_odds.js';
 
@@ -21,6 +22,9 @@ export function paintCover(cover, drawn, stored) {
   setText(find(cover, '.count'), coverageSubject(drawn.count));
   setText(find(cover, '.held'), formatKnown(drawn.coverage));
   setText(find(cover, '.of'), coverageCaption(drawn));
+  const without = find(cover, '.without');
+  setText(without, bannedCaption(drawn));
+  without.hidden = !without.textContent;
   const {word} = drawn, odds = find(cover, '.word-odds');
   odds.hidden = !word;
   if (word) setText(odds, wordSentence(word, drawn.rows.some(row => row.branch.word)));
@@ -44,7 +48,7 @@ export function paintRest(rest, drawn, open, typed) {
   const {others} = drawn, more = find(rest, '.more', HTMLButtonElement), list = find(rest, '.others');
   rest.hidden = !drawn.count;
   setAttribute(rest, 'data-share', drawn.rest.p);
-  setText(find(more, '.figure'), formatKnown(drawn.rest));
+  paintFigure(find(more, '.figure'), formatKnown(drawn.rest));
   setText(find(more, '.likely'), likeliestLabels(others, typed));
   more.disabled = !others.length;
   setAttribute(more, 'aria-expanded', String(open));

@@ -14,6 +14,7 @@ import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimC
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 
 const KEYS = 9;         // rows that a digit accepts
+const LONG_FIGURE = 7;  // characters of a share that the column has room for
 const MOST_SIGNS = 3;   // signs for tokens without a whole character
 const READS_ON = 'This row is longer than what is seen of it: click here to read on, or scroll it sideways. By keyboard, → goes along it.';
 
@@ -40,6 +41,16 @@ function makeRow(container, index) {
   return node;
 }
 
+/**
+ * Write a share; a long one, as "< 0.0001 %", is smaller, so that it stays in its column.
+ * @param {HTMLElement} element
+ * @param {string} figure
+ */
+export function paintFigure(element, figure) {
+  setText(element, figure);
+  setAttribute(element, 'data-long', figure.length > LONG_FIGURE);
+}
+
 /** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null}) => void} */
 function paintRow(node, row, {index, typed, fork}) {
   const figure = formatKnown(row.share);
@@ -49,13 +60,12 @@ function paintRow(node, row, {index, typed, fork}) {
   setAttribute(node, 'data-path-probability', row.path.p);
   setAttribute(node, 'data-end', String(row.ended));
   setAttribute(node, 'data-cut', row.cut);
-  setAttribute(node, 'data-bound', Boolean(row.share.bound || row.share.atLeast));
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', label, stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'data-tip', `${label}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
-  setText(find(node, '.figure'), figure);
+  paintFigure(find(node, '.figure'), figure);
   find(node, '.fill').style.width = `${100 * row.share.p}%`;
   paintTokens(find(node, '.tokens'), row, {letters, fork});
 }

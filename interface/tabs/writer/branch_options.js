@@ -77,7 +77,9 @@ export class BranchOptions extends EventTarget {
       const word = settings[name];
       if (typeof word !== 'string') continue;
       if (word || name === this.#select('steer').value) this.#input('steer-word').value = word.slice(0, MOST_WORD);
-      if (word) this.#select('steer').value = name;
+      if (!word) continue;
+      this.#select('steer').value = name;
+      find(this.element, 'details', HTMLDetailsElement).open = true;   // where the word can be seen and taken away
     }
     if (Array.isArray(settings.banned)) this.bans.set(settings.banned);
     else this.#changed();
@@ -121,7 +123,7 @@ export class BranchOptions extends EventTarget {
     const odds = this.#select('odds');
     odds.disabled = mode !== 'likely' || this.#areColumns || Boolean(towards || avoid);
     // The chosen value is kept, and what the figures are of is said in its place.
-    find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || temperature !== 1 || topP < 1 ? 'tokens here' : 'words';
+    find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || temperature !== 1 || topP < 1 ? 'words (here: tokens)' : 'words';
     odds.closest('label')?.classList.toggle('idle', odds.disabled);
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);

@@ -5,7 +5,7 @@
  */
 /** @import {NodeOdds} from './other_beginnings.js' */
 import {beginsWith, otherBeginnings, otherWords} from './other_beginnings.js';
-import {oddsAfter, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
+import {oddsAfter, oddsError, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
 import {tokensOfDepth} from './row_tokens.js';
 import {distinctLengths, setShares, setWordShares, sumOf} from './shares.js';
 
@@ -94,7 +94,7 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   const shown = branches.map((branch, index) => makeRow(branch, view, wanted, odds, apart[index]));
   const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
-  const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : tokenCoverage;
+  const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : atMostKnown(tokenCoverage, wanted);
   if (pin && top === pin) setShares([...shown, pin], [pin]);
   const certain = shown.every(row => !row.share.atLeast), rows = shown.filter(row => row !== top);
   // Lower bounds say little of which word is likelier: the server's order does.
@@ -106,6 +106,17 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
     others: words ? otherWords(view, rows, 1 - coverage.p) : otherBeginnings(view, rows, odds), word: view.word,
     wordError: words ? Math.max(0, ...shown.map(row => (row.share.atLeast ? 0 : row.next_word?.error ?? 0))) : null,
   };
+}
+
+/**
+ * Coverage as a lower bound where it is so large that the odds are not exact enough to tell what is left.
+ * @param {Odds} coverage
+ * @param {DrawnSettings} wanted
+ * @returns {Odds}
+ */
+function atMostKnown(coverage, {temperature = 1, top_p: topP = 1}) {
+  const p = 1 - oddsError(temperature);
+  return topP >= 1 && coverage.p > p ? {p, atLeast: true} : coverage;
 }
 
 /**

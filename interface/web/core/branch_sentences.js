@@ -34,7 +34,7 @@ const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need tem
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
   const least = drawn.rows.some(row => row.share?.atLeast) ? '; ≥: at least so much' : '';
-  const bold = wordError !== null ? `a word (${formatError(wordError)}${least})` : firsts ? 'a token' : 'all up to where it differs from the other rows';
+  const bold = wordError !== null ? `a word (${formatError(wordError)}${least})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for' : 'all up to where it differs from the other rows';
   return `A row’s share is the chance that its part in bold comes next: ${bold}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
@@ -47,7 +47,7 @@ const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count,
   (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
 /** What a fork is, and which rows the mode “forks” shows. */
-export const FORKS_PART = 'Forks: a row splits where another token is likely too, with 5 % or more; that place is a fork. The rows with the highest shares are shown.';
+export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more; that place is a fork. The rows with the highest shares are shown.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}
@@ -121,14 +121,19 @@ export function settingsClause(settings) {
 /**
  * The end of the sentence "These 5 hold 71 % …": whether words or tokens are counted. It is one line, so that nothing moves
  * where a word begins or ends; the sentence on shares says it at length.
- * @param {Pick<DrawnView, 'given' | 'wanted' | 'without'> & Partial<Pick<DrawnView, 'firsts' | 'wordError'>> & Drawn} drawn
+ * @param {Pick<DrawnView, 'given'> & Partial<Pick<DrawnView, 'firsts' | 'wordError'>> & Drawn} drawn
  */
 export function coverageCaption(drawn) {
   const ofWords = (drawn.wordError ?? null) !== null, begun = continuesWord(drawn), deep = drawn.firsts === false && !ofWords;
   const what = begun || deep ? 'of what the model thinks could come next' : `of what the model thinks the next ${ofWords ? 'word' : 'token'} could be`;
-  const counted = deep ? ', all bold tokens counted' : begun && !ofWords ? ', in tokens' : '';
-  return what + counted + withoutBanned(drawn);
+  return what + (begun && !ofWords && !deep ? ', in tokens' : '');
 }
+
+/**
+ * The line after it: which likely tokens are banned and count in no row; empty if none is banned.
+ * @param {Pick<DrawnView, 'wanted' | 'without'>} drawn
+ */
+export const bannedCaption = drawn => withoutBanned(drawn).replace(/^, /, '');
 
 /**
  * The beginning of that sentence.

@@ -315,7 +315,8 @@ export function describe(state, target) {
 /**
  * The line under the rows: a refusal, what is pointed at, or a sentence about the whole; and the progress beside it.
  * @param {BranchViewState} state
- * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean}}
+ * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean, ofRows?: boolean}} `ofRows`: whether the
+ *   sentence only explains the rows
  */
 export function noteOf(state) {
   const {refusal, awaited, status, drawn, shown} = state, pointed = describe(state, state.pointed);
@@ -323,7 +324,7 @@ export function noteOf(state) {
   if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false, editable: false};
   if (pointed) return {sentence: pointed.sentence, progress: '', bannable: pointed.bannable, editable: pointed.editable};
   if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false, editable: false};
-  return {sentence: summarySentence(status, drawn, shown?.view.seen_from, state.readOnly), progress: progressOf(state), bannable: false, editable: false};
+  return {sentence: summarySentence(status, drawn, shown?.view.seen_from, state.readOnly), progress: progressOf(state), bannable: false, editable: false, ofRows: status.state === 'settled' && !status.note};
 }
 
 /** @param {BranchViewState} state */

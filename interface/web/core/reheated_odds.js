@@ -42,6 +42,13 @@ export function oddsAfter(node, temperature, topP) {
 }
 
 /**
+ * How far the odds of a token can be from the exact ones at a temperature, relative to them, since sums are packed with so
+ * many digits; 0 where they are exact.
+ * @param {number} temperature
+ */
+export const oddsError = temperature => (temperature <= 0 || temperature === 1 ? 0 : 0.5 / HEAT_UNIT * (1 + 1 / temperature));
+
+/**
  * The odds at temperature 1 and top-p 1.
  * @type {OddsFunction}
  */

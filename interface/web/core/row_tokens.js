@@ -1,6 +1,6 @@
 // What a button of a row is: a token, and, where several make a word, a part of that word.
 /** @import {Row, RowPiece} from './types.d.ts' */
-import {continuedLetters, endsInWord, formatNumber, quotedText} from './figures_and_labels.js';
+import {continuedLetters, endsInWord, formatNumber, quotedText, spokenText} from './figures_and_labels.js';
 
 /** @typedef {Pick<RowPiece, 'text' | 'ends'>} Piece */
 
@@ -50,7 +50,8 @@ export function pieceName({pieces = [], healed = false}, piece, letters = '') {
   // The first token of a healed row stands in the text already.
   const count = (piece.ids?.length ?? 1) - Number(healed && index === 0 && (piece.ids?.length ?? 1) > 1);
   const kind = count > 1 ? `${formatNumber(count)} tokens` : 'token';
-  return `${kind} ${quotedText(piece.text)}${word ? `, a part of ${quotedText(word)}` : ''}`;
+  const sign = /^\s+$/.test(piece.text) ? ` (${spokenText(piece.text)})` : '';
+  return `${kind} ${quotedText(piece.text)}${sign}${word ? `, a part of ${quotedText(word)}` : ''}`;
 }
 
 /**

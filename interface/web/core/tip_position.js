@@ -10,19 +10,24 @@ const EDGE = 12;    // pixels to the window's edges that stay free
 export const meet = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 
 /**
- * The left upper corner of a sentence: below its toolbar, above it, below one that follows, or above one that precedes; the
+ * The left upper corner of a sentence. With `beside`, to the left of its toolbar, as high as its control, if it is in the window
+ * and covers no control there. Else below its toolbar, above it, below one that follows, or above one that precedes; the
  * first of these that covers no control and is in the window, or else the one that covers the fewest. Where none is in the
  * window, because the toolbar is larger than that: below its control, or above it.
  * @param {object} boxes
  * @param {Box} boxes.control
  * @param {Box} boxes.toolbar of the control
  * @param {Box[]} boxes.toolbars others
+ * @param {boolean} [boxes.beside] whether it may stand to the left
  * @param {Box[]} boxes.controls all that must not be covered
  * @param {{width: number, height: number}} boxes.size of the sentence
  * @param {{width: number, height: number}} boxes.page size of the window
  * @returns {{left: number, top: number}}
  */
-export function tipPosition({control, toolbar, toolbars, controls, size, page}) {
+export function tipPosition({control, toolbar, toolbars, beside = false, controls, size, page}) {
+  const right = toolbar.left - GAP, levels = [control.top, control.bottom - size.height].map(top => Math.max(0, Math.min(top, page.height - size.height)));
+  const free = levels.find(top => !controls.some(one => meet(one, {left: right - size.width, top, right, bottom: top + size.height})));
+  if (beside && right - size.width >= EDGE && free !== undefined) return {left: right - size.width, top: free};
   const left = Math.max(EDGE, Math.min(control.left, toolbar.right - size.width, page.width - EDGE - size.width));
   const below = toolbars.filter(({top}) => top >= toolbar.bottom - 1).map(({bottom}) => bottom).sort((one, other) => one - other);
   const above = toolbars.filter(({bottom}) => bottom <= toolbar.top + 1).map(({top}) => top).sort((one, other) => other - one);

@@ -12,7 +12,8 @@ const SAME = 0.0005;   // a difference of bounds that the figures do not show
  */
 export function wordSentence({word, within, low, high}, reached) {
   const span = `within ${formatCount(within, 'token')}`, name = quotedText(word), isUseful = high <= USEFUL_BOUND;
-  if (!reached) return `${name}: no way found ${span}${isUseful ? `, ${formatPercent({p: high})} at most` : ''}`;
+  const hint = /\s/.test(word.trim()) ? '; one word alone is found more easily' : '';
+  if (!reached) return `${name}: no way found ${span}${isUseful ? `, ${formatPercent({p: high})} at most` : ''}${hint}`;
   if (high - low < SAME) return `${name}: ${formatPercent({p: low})} ${span}`;
   if (!isUseful) return `${name}: at least ${formatPercent({p: low})} ${span}`;
   return `${name}: ${formatPercent({p: low})} to ${formatPercent({p: high})} ${span}`;

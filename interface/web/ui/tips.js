@@ -8,8 +8,8 @@ const TOOLBARS = '.controls, .column-head, .compare-foot';
 const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab], .cover .sum';
 // What a figure of the branches is a part of: its sentence stands beside that, and over no row either.
 const FRAMES = '.cover, .rows';
-const ROWS = `${CONTROLS}, .branch, .more`;
 const BUTTONS = `${CONTROLS}, .bar :is(button, .button)`;   // beside other figures
+const ROWS = `${BUTTONS}, .branch, .more`;
 
 /** @param {EventTarget | null} target */
 const tipped = target => (target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest('[data-tip]')) : null);
@@ -75,7 +75,8 @@ export class Tips {
     const spared = frame.matches(TOOLBARS) ? CONTROLS : frame.matches(FRAMES) ? ROWS : BUTTONS;
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
     const {left, top} = tipPosition({
-      control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(`${TOOLBARS}, .cover`), controls: boxes(spared),
+      control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(`${TOOLBARS}, .cover`), beside: frame.matches(FRAMES),
+      controls: boxes(spared),
       size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
     });
     Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});

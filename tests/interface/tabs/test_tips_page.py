@@ -66,7 +66,7 @@ def test_no_sentence_covers_a_control(visit: Visit, view: str, width: int, setti
 def test_a_sentence_follows_the_focus_and_leaves_with_escape_or_when_something_is_written(visit: Visit) -> None:
     page, tip = visit.page, visit.page.locator(".tip")
     visit.control("steer-word").focus()
-    expect(tip).to_contain_text("A word to steer by")
+    expect(tip).to_contain_text("One word to steer by")
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
     page.keyboard.press("Shift+Tab")

@@ -88,7 +88,7 @@ def test_beside_settings_without_effect_on_the_example_stands_that_they_need_a_t
     visit.page.locator("#controls summary").click()
     hint = visit.page.locator("#controls .example-hint")
     expect(hint).to_be_visible()
-    assert hint.inner_text() == "Show, Odds of, Towards a word and Guess first: once you write."
+    assert hint.inner_text() == "Show, Odds of, Steer by a word and Guess first: once you write."
     note = visit.page.locator("#branches .note .words")
     expect(note).to_contain_text("the settings take effect")
     before = top(visit, "#mode")
@@ -223,7 +223,7 @@ def test_the_choice_of_forks_says_what_a_fork_is(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = "Forks: a row splits where another token is likely too, with 5 % or more; that place is a fork."
+    why = "Forks: a row splits where another token also has a chance of 5 % or more; that place is a fork."
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
@@ -389,3 +389,23 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     choose_view(visit, "compare")
     expect(visit.page.locator(".compare-foot .legend")).to_contain_text(said)
     expect(visit.page.locator("#compare .marks:visible")).to_have_count(0)
+
+
+def test_settings_with_a_word_to_steer_by_are_open_after_a_reload(visit: Visit) -> None:
+    visit.type("The old keeper")
+    visit.control("steer-word").fill("the")
+    visit.wait_until_asked()
+    visit.wait_until_settled()
+    visit.page.wait_for_selector(".kept[data-state=saved]")
+    visit.page.reload()
+    expect(visit.page.locator("#steer-word")).to_be_visible()
+    expect(visit.page.locator("#steer-word")).to_have_value("the")
+
+
+def test_the_tree_has_no_sentence_about_rows_below_it(visit: Visit) -> None:
+    visit.type("The old keeper")
+    visit.wait_until_settled()
+    note = visit.page.locator("#branches .note")
+    expect(note).to_contain_text("Each button is a token")
+    visit.page.locator("[name=view][value=tree]").check(force=True)
+    expect(note).to_be_hidden()

@@ -88,6 +88,18 @@ test('unnamed settings are those of the view\'s request', () => {
   assert.equal(shapeRows(view, {order: 'path'}).wanted.order, 'path');
 });
 
+test('at a low temperature what the rows leave is a bound where packed sums are not exact enough to tell', () => {
+  for (const temperature of [0.1, 0.2, 0.5]) {
+    const view = likelyView(5, 1), drawn = shapeRows(view, {temperature});
+    const left = 1 - massOf(idsOf(drawn), temperature, 1);
+    assert.ok(drawn.rest.bound ? drawn.coverage.atLeast && left <= drawn.rest.p : Math.abs(drawn.rest.p - left) < 0.002, `${temperature}: ${left}`);
+  }
+  const cold = shapeRows(likelyView(5, 1), {temperature: 0.1});
+  assert.ok(cold.rest.bound && cold.rest.p > 0.0005 && cold.rest.p < 0.002, 'not 0, and no figure of its own');
+  const greedy = shapeRows(likelyView(5, 1), {temperature: 0});
+  assert.deepEqual([greedy.coverage.p, greedy.coverage.atLeast], [1, undefined], 'temperature 0 is exact');
+});
+
 test('a top-p that includes tokens that are not kept gives bounds for share, coverage and the rest', () => {
   const drawn = shapeRows(likelyView(2, 2), {temperature: 2, top_p: 0.999});
   assert.ok(drawn.rows[0].share.bound && drawn.coverage.bound && drawn.rest.atLeast);

@@ -32,25 +32,24 @@ test('the coverage sentence says how many branches there are and what they hold'
   assert.equal(ofWhat(''), 'of what the model thinks the next token could be');
   for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks the next token could be', 'no row continues the word');
   assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, in tokens');
-  assert.equal(ofWhat('', 1), 'of what the model thinks the next token could be, without 1 banned token');
+  assert.equal(ofWhat('', 1), 'of what the model thinks the next token could be', 'bans have a line of their own');
   const deep = {given: '', wanted: {}, without: [], rows: [], firsts: false};
-  assert.equal(words.coverageCaption(deep), 'of what the model thinks could come next, all bold tokens counted');
+  assert.equal(words.coverageCaption(deep), 'of what the model thinks could come next');
   assert.equal(words.coverageCaption({...deep, wordError: 0.001}), 'of what the model thinks the next word could be', 'one word of each row');
   const begun = {given: ' lig', wanted: {}, without: [], rows: [{pieces: [{text: 'ht'}]}]};
   assert.equal(words.coverageCaption({...begun, wordError: 0}), 'of what the model thinks could come next');
-  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks could come next, all bold tokens counted');
+  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks could come next');
 });
 
 test('likely banned tokens are named with the odds that they would have', () => {
-  const caption = (banned, ...without) => said(words.coverageCaption({given: '', wanted: {banned}, without, rows: []}))
-    .replace('of what the model thinks the next token could be', '');
+  const caption = (banned, ...without) => said(words.bannedCaption({wanted: {banned}, without}));
   const token = (text, p) => ({text, odds: p === null ? null : {p}});
-  assert.equal(caption(1, token(' from', 0.37)), ', without “from” (37 %)');
-  assert.equal(caption(2, token(' from', 0.37), token(' to', 0.05)), ', without “from” (37 %), “to” (5 %)');
-  assert.equal(caption(4, token(' from', 0.37), token(' to', 0.001)), ', without “from” (37 %), “to” (0.1 %) and 2 more');
-  assert.equal(caption(4, ...['a', 'b', 'c', 'd'].map(text => token(text, 0.1))), ', without “a” (10 %), “b” (10 %), “c” (10 %) and 1 more');
-  assert.equal(caption(3), ', without 3 banned tokens');
-  assert.equal(caption(1, token(' from', null)), ', without “from”');
+  assert.equal(caption(1, token(' from', 0.37)), 'without “from” (37 %)');
+  assert.equal(caption(2, token(' from', 0.37), token(' to', 0.05)), 'without “from” (37 %), “to” (5 %)');
+  assert.equal(caption(4, token(' from', 0.37), token(' to', 0.001)), 'without “from” (37 %), “to” (0.1 %) and 2 more');
+  assert.equal(caption(4, ...['a', 'b', 'c', 'd'].map(text => token(text, 0.1))), 'without “a” (10 %), “b” (10 %), “c” (10 %) and 1 more');
+  assert.equal(caption(3), 'without 3 banned tokens');
+  assert.equal(caption(1, token(' from', null)), 'without “from”');
   assert.equal(caption(0, token(' from', 0.37)), '');
 });
 
@@ -228,7 +227,7 @@ test('a mode that found fewer rows than asked for says so', () => {
 
 test('beside forks stands what a fork is', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: a row splits where another token is likely too, with 5 % or more; that place is a fork. The rows with the highest shares are shown.';
+  const why = 'Forks: a row splits where another token also has a chance of 5 % or more; that place is a fork. The rows with the highest shares are shown.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));

@@ -25,8 +25,8 @@ test('a percentage has two digits, below a tenth one, and none behind the point 
 test('odds just below 1 are not shown as 100 %', () => {
   assert.equal(percent({p: 0.9949}), '99 %');
   assert.equal(percent({p: 0.995}), '> 99 %');
-  assert.equal(percent({p: 0.99994}), '> 99 %');
-  assert.equal(percent({p: 0.99995}), '100 %');
+  assert.equal(percent({p: 0.999994}), '> 99 %');
+  assert.equal(percent({p: 0.999995}), '100 %');
 });
 
 test('an upper bound is shown with ≤', () => {

@@ -27,6 +27,8 @@ test('a piece is named with what it is', () => {
   const pieces = row(' cre', 'pt', ' out');
   assert.equal(pieceName({pieces}, pieces[1]), 'token “pt”, a part of “crept”');
   assert.equal(pieceName({pieces}, pieces[2]), 'token “out”');
+  assert.equal(pieceName({}, {text: ' '}), 'token “␣” (space)');
+  assert.equal(pieceName({}, {text: '\n'}), 'token “↵” (line break)');
   const fox = {text: '🦊', ends: 1, ids: [1, 2, 3]}, opened = {text: 'house', ends: 1, ids: [1, 2]};
   assert.equal(pieceName({pieces: [fox]}, fox), '3 tokens “🦊”');
   assert.equal(pieceName({pieces: [opened], healed: true}, opened), 'token “house”', 'one of its tokens stands in the text');

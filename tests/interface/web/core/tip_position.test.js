@@ -23,6 +23,14 @@ test('it stands above a toolbar that precedes where there is no other place', ()
   assert.deepEqual(place({toolbar: low, toolbars: [before], controls: [control, above]}), {left: 420, top: 16});
 });
 
+test('a sentence that may stand beside its frame is as high as its figure, unless it would cover a control', () => {
+  assert.deepEqual(place({beside: true}), {left: 96, top: 110});
+  assert.deepEqual(place({beside: true, controls: [box(300, 140, 390, 170)]}), {left: 96, top: 90}, 'ends where the figure ends');
+  assert.deepEqual(place({beside: true, controls: [box(300, 80, 390, 170)]}), {left: 420, top: 164});
+  assert.deepEqual(place({beside: true, size: {width: 390, height: 40}}), {left: 420, top: 164}, 'no room to the left');
+  assert.deepEqual(place({beside: true, control: box(420, 780, 480, 800)}), {left: 96, top: 760}, 'at the lower edge');
+});
+
 test('it stays within the window and its toolbar', () => {
   assert.equal(place({control: box(860, 110, 890, 130)}).left, 600);
   assert.equal(place({toolbar: box(0, 100, 390, 160), control: box(300, 110, 380, 130), page: {width: 390, height: 800}}).left, 78);

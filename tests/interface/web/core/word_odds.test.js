@@ -10,6 +10,7 @@ test('the odds of a word are two bounds, one figure where they agree, and one wh
   assert.equal(plain({low: 0.0312, high: 0.0314}), '“sea”: 3.1 % within 10 tokens');
   assert.equal(plain({low: 0, high: 0.07}, false), '“sea”: no way found within 10 tokens, 7 % at most');
   assert.equal(plain({low: 0, high: 0.87}, false), '“sea”: no way found within 10 tokens');
+  assert.ok(plain({word: 'sea bird', low: 0, high: 0.87}, false).endsWith('within 10 tokens; one word alone is found more easily'));
   assert.equal(plain({low: 0.2, high: 0.4, within: 1}), '“sea”: 20 % to 40 % within 1 token');
   for (const high of [0.51, 0.98]) assert.equal(plain({low: 0.04, high}), '“sea”: at least 4 % within 10 tokens');
   assert.equal(plain({low: 0.04, high: 0.5}), '“sea”: 4 % to 50 % within 10 tokens');
