@@ -3,6 +3,7 @@
 /** @import {BranchRemainder, BranchViewElement, Column, ColumnViews, RowSettings, ShowDetail} from '../../web/core/types.d.ts' */
 import {EXAMPLE, FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
 import {find, setAttribute, setText} from '../../web/ui/elements.js';
+import {spokenBeginning} from '../../web/core/branch_sentences.js';
 import {idsKey, viewToBeginWith} from '../../web/core/known_views.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {ColumnView} from './column_view.js';
@@ -93,7 +94,7 @@ export class ColumnsPanel extends EventTarget {
       else if (detail.state === 'settled') column.send('show', {...detail, state: 'empty', view: null});
     });
     this.#compare();
-    if (detail.state === 'settled' && !this.#veiled) this.#announce();
+    if (detail.state === 'settled' && !this.#veiled) this.#announce(detail.before ?? '');
   }
 
   /**
@@ -212,9 +213,10 @@ export class ColumnsPanel extends EventTarget {
     this.#views.forEach((view, index) => view.compare(letters[index], this.#veiled ? [] : firsts[index]));
   }
 
-  #announce() {
-    const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0]?.pieces[0]?.text.trim() || 'no branches'}`);
-    setText(find(this.element, ':scope > .announcement'), `The likeliest beginnings, ${counts.join(', ')}.`);
+  /** @param {string} before the end of the text before the rows */
+  #announce(before) {
+    const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0] ? spokenBeginning(rows[0], before, 1) || 'end' : 'no branches'}`);
+    setText(find(this.element, ':scope > .announcement'), `The likeliest beginnings, ${counts.join('; ')}.`);
   }
 
   #add() {

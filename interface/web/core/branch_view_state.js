@@ -6,10 +6,10 @@
 /** @import {Confirmation} from './confirmations.js' */
 import {
   GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
-  summarySentence, tabSentence,
+  spokenBeginning, summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
-import {continuedLetters, spokenQuote} from './figures_and_labels.js';
+import {continuedLetters} from './figures_and_labels.js';
 import {editedPosition} from './row_edits.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
@@ -130,13 +130,16 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
   return status === 'settled' && view && !next.veiled ? announceRows(findFollowed(next)) : announceConfirmed(next);
 }
 
+/** @param {BranchViewState} state */
+const rowsSentence = ({drawn, shown}) => announcementSentence(drawn, shown?.before);
+
 /**
  * Announce the rows, and before them what was not announced yet. The same rows are not announced again with nothing before
  * them: a view of them may come twice.
  * @type {(state: BranchViewState) => BranchViewState}
  */
 function announceRows(state) {
-  const {confirmed} = state, sentence = announcementSentence(state.drawn);
+  const {confirmed} = state, sentence = rowsSentence(state);
   if (!confirmed.length && state.announcement.endsWith(sentence)) return state;
   return {...state, announcement: withSentence(confirmed, sentence), confirmed: []};
 }
@@ -150,8 +153,8 @@ function findFollowed(state) {
   // Before its first view an older one may still come.
   if (!followed || Boolean(followedAt) === followed.seen) return state;
   if (!followedAt) return {...state, followed: null, confirmed: withConfirmation(state.confirmed, {kind: 'lost'})};
-  const {line} = followedAt, text = textUpTo(drawn.rows[line], drawn.rows[line].pieces.length - 1);
-  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1} is now ${spokenQuote(text)}.`})};
+  const {line} = followedAt, text = spokenBeginning(drawn.rows[line], state.shown?.before ?? '');
+  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1} is now “${text}”.`})};
 }
 
 /**

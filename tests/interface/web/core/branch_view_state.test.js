@@ -161,6 +161,16 @@ test('a piece of a word that was begun is described as a part of the whole word'
   assert.match(describe(state, {branch: row, piece: 0}).sentence, /token “house”, a part of “lighthouse”/i);
 });
 
+test('a row that continues a word is announced as the whole word, also where it was changed', () => {
+  const view = likelyView();
+  view.branches[0].pieces[0].text = 'house';
+  const {ids: [first]} = view.branches[0], edit = {row: [first], before: [], text: 'house'};
+  view.branches[0].edited = [0, 1];
+  const state = run([{type: 'follow', edit}, {type: 'show', detail: {revision: 1, view, state: 'settled', before: 'The light'}}]);
+  assert.match(state.announcement, /Changed: row \d is now “lighthouse w/);
+  assert.match(state.announcement, /[:;] lighthouse w/);
+});
+
 test('buttons that are missing, hidden or of an older text have no description', () => {
   const state = settled();
   assert.equal(describe(state, null), null);
