@@ -27,6 +27,7 @@ const WIDE = '(min-width: 761px)';   // windows in which the text stands beside 
 const LINE = 24;                     // pixels of the note that must be seen
 /** What the place of the note depends on. */
 const FLOATS = /** @type {const} */ (['drawn', 'pointed', 'awaited', 'refusal', 'status']);
+const ROWS_REST = 500;       // milliseconds after the last change of the settings until rows are announced
 const REFUSAL_TIME = 2500;   // milliseconds that a refusal is shown
 
 /**
@@ -62,6 +63,8 @@ export class BranchView {
   #pointedText;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #refusalTimer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #rowsTimer;
   /**
    * Where the focus was when a paint removed all buttons; the next paint restores it.
    * @type {ReturnType<typeof focusPosition>}
@@ -139,6 +142,7 @@ export class BranchView {
   update(event) {
     const before = this.state, now = this.state = reduce(before, event);
     if (now === before) return;
+    if (now.unannounced && (event.type === 'settings' || event.type === 'veil')) this.#announceAtRest();
     if (now.rowsRevision !== before.rowsRevision) for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
@@ -147,6 +151,12 @@ export class BranchView {
     if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote();
     const changed = now.drawn !== before.drawn || now.expectedRevision !== before.expectedRevision || now.status.state !== before.status.state;
     if (changed) dispatch(this.root, 'drawn');
+  }
+
+  /** Settings that are changed by a slider may come many times a second. */
+  #announceAtRest() {
+    clearTimeout(this.#rowsTimer);
+    this.#rowsTimer = setTimeout(() => this.update({type: 'announceRows'}), ROWS_REST);
   }
 
   /** @param {BranchViewState} before */
