@@ -23,6 +23,7 @@ export class ColumnsPanel extends EventTarget {
   #stored = null;     // columns that have not been shown yet
   /** @type {RowSettings} */
   #drawn = {};
+  #before = '';       // the end of the text before the rows
   #veiled = false;    // whether the rows are hidden until the next word is guessed
   #clicked = -1;      // the column whose row was accepted last
   #keyed = 0;         // the column that was used last
@@ -38,6 +39,7 @@ export class ColumnsPanel extends EventTarget {
     this.element = element;
     this.branches = branches;
     this.container = find(element, '.columns');
+    this.announcement = find(element, ':scope > .announcement');
     this.addButton = find(element, '.add', HTMLButtonElement);
     this.parts = [coverOf(branches), branches].map(part => /** @type {HTMLElement} */ (part.cloneNode(true)));
     this.addButton.addEventListener('click', () => this.#add());
@@ -94,7 +96,8 @@ export class ColumnsPanel extends EventTarget {
       else if (detail.state === 'settled') column.send('show', {...detail, state: 'empty', view: null});
     });
     this.#compare();
-    if (detail.state === 'settled' && !this.#veiled) this.#announce(detail.before ?? '');
+    this.#before = detail.before ?? '';
+    if (detail.state === 'settled' && !this.#veiled) this.#announce();
   }
 
   /**
@@ -165,6 +168,7 @@ export class ColumnsPanel extends EventTarget {
       this.#drawn = settings;
       for (const view of this.#views) view.draw(settings);
       this.#compare();
+      if (this.announcement.textContent) this.#announce();   // another order puts other rows first
     });
     onDetail(branches, 'veil', detail => {
       this.#veiled = Boolean(detail.veiled);
@@ -213,10 +217,9 @@ export class ColumnsPanel extends EventTarget {
     this.#views.forEach((view, index) => view.compare(letters[index], this.#veiled ? [] : firsts[index]));
   }
 
-  /** @param {string} before the end of the text before the rows */
-  #announce(before) {
-    const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0] ? spokenBeginning(rows[0], before, 1) || 'end' : 'no branches'}`);
-    setText(find(this.element, ':scope > .announcement'), `The likeliest beginnings, ${counts.join('; ')}.`);
+  #announce() {
+    const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0] ? spokenBeginning(rows[0], this.#before, 1) || 'end' : 'no branches'}`);
+    setText(this.announcement, `The likeliest beginnings, ${counts.join('; ')}.`);
   }
 
   #add() {
