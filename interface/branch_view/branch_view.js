@@ -111,6 +111,7 @@ export class BranchView {
       rows: () => this.state.drawn.rows,
       state: () => this.state.status.state,
       isStale: () => isStale(this.state),
+      awaitsRows: () => this.state.status.state === 'thinking' && (!this.state.shown || isShownViewOld(this.state)),
       drawn: () => this.state.drawn,
       expected: () => this.state.expectedRevision,
       // A listener that shows the branches in another way takes the focus and cancels the event.
