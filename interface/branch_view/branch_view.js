@@ -27,6 +27,7 @@ const WIDE = '(min-width: 761px)';   // windows in which the text stands beside 
 const LINE = 24;                     // pixels of the note that must be seen
 /** What the place of the note depends on. */
 const FLOATS = /** @type {const} */ (['drawn', 'pointed', 'awaited', 'refusal', 'status']);
+const ROWS_REST = 500;       // milliseconds after the last change of the settings until rows are announced
 const REFUSAL_TIME = 2500;   // milliseconds that a refusal is shown
 
 /**
@@ -62,6 +63,8 @@ export class BranchView {
   #pointedText;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #refusalTimer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #rowsTimer;
   /**
    * Where the focus was when a paint removed all buttons; the next paint restores it.
    * @type {ReturnType<typeof focusPosition>}
@@ -108,6 +111,7 @@ export class BranchView {
       rows: () => this.state.drawn.rows,
       state: () => this.state.status.state,
       isStale: () => isStale(this.state),
+      awaitsRows: () => this.state.status.state === 'thinking' && (!this.state.shown || isShownViewOld(this.state)),
       drawn: () => this.state.drawn,
       expected: () => this.state.expectedRevision,
       // A listener that shows the branches in another way takes the focus and cancels the event.
@@ -139,6 +143,7 @@ export class BranchView {
   update(event) {
     const before = this.state, now = this.state = reduce(before, event);
     if (now === before) return;
+    if (now.unannounced && (event.type === 'settings' || event.type === 'veil')) this.#announceAtRest();
     if (now.rowsRevision !== before.rowsRevision) for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
@@ -147,6 +152,12 @@ export class BranchView {
     if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote();
     const changed = now.drawn !== before.drawn || now.expectedRevision !== before.expectedRevision || now.status.state !== before.status.state;
     if (changed) dispatch(this.root, 'drawn');
+  }
+
+  /** Settings that are changed by a slider may come many times a second. */
+  #announceAtRest() {
+    clearTimeout(this.#rowsTimer);
+    this.#rowsTimer = setTimeout(() => this.update({type: 'announceRows'}), ROWS_REST);
   }
 
   /** @param {BranchViewState} before */

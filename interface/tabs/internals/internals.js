@@ -207,13 +207,13 @@ class InternalsTab {
    */
   #choose(box) {
     this.#select(box);
-    const [name, summary] = ['.what', '.came'].map(part => find(this.details, part).textContent ?? '');
-    this.line.announce(spokenSummary(name, summary));
+    if (this.view) this.line.announce(spokenSummary(this.view, this.shownToken, this.#processing));
   }
 
+  get #processing() { return {temperature: this.temperature.valueAsNumber, topP: this.topP.valueAsNumber}; }
+
   #paintDetails() {
-    const processing = {temperature: this.temperature.valueAsNumber, topP: this.topP.valueAsNumber};
-    if (this.view) paintDetails(this.details, this.view, this.shownToken, processing, this.roles);
+    if (this.view) paintDetails(this.details, this.view, this.shownToken, this.#processing, this.roles);
   }
 
   /** @param {HTMLInputElement} slider */

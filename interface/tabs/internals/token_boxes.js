@@ -1,10 +1,10 @@
 // The tokens of a text as boxes, line by line beside the text that they stand for.
 /** @import {InternalsToken, InternalsView, SpelledToken} from '../../web/core/types.d.ts' */
 /** @import {TokenLine} from './token_lines.js' */
-import {NEXT_TOKEN_LABEL, tokenInText} from './visible_signs.js';
+import {NEXT_TOKEN_LABEL, spokenToken, tokenInText} from './visible_signs.js';
 import {charactersOfSeveralTokens, tokenLines} from './token_lines.js';
 import {make} from '../../web/ui/elements.js';
-import {quotedText, visibleText} from '../../web/core/figures_and_labels.js';
+import {formatPercent, quotedText, visibleText} from '../../web/core/figures_and_labels.js';
 
 /**
  * The lines of a view as elements.
@@ -64,9 +64,10 @@ function stretchElement({text, template, tokens}) {
 function tokenBox(token, id, spelled, {index, part}) {
   const {text, message, logprob} = token, isPart = spelled.bytes !== null;
   const label = tokenInText(token, spelled), made = boxElement(index, label, id);
+  const chance = logprob === null ? '' : `${formatPercent({p: Math.exp(logprob)})} chance`;
   const notes = [message === null && 'of the template', isPart && (part ?? 'part of a character'), spelled.ended && 'an ending'];
   made.title = `position ${index}, id ${id}`;
-  made.ariaLabel = [`“${label}”`, made.title, ...notes].filter(Boolean).join(', ');
+  made.ariaLabel = [`“${spokenToken(token, spelled)}”`, chance, made.title, ...notes].filter(Boolean).join(', ');
   made.toggleAttribute('data-template', message === null);
   made.toggleAttribute('data-part', isPart);
   made.toggleAttribute('data-end', spelled.ended);

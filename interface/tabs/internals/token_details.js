@@ -4,10 +4,9 @@ import {COLUMNS, explainedFigures} from './figure_meanings.js';
 import {explain} from '../../web/ui/tips.js';
 import {find, make} from '../../web/ui/elements.js';
 import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
-import {oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary} from './token_figures.js';
+import {NO_ODDS, oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary} from './token_figures.js';
 import {tokenInText, tokenLabel} from './visible_signs.js';
 
-const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
 const BOUND = '≤: top-p includes more than the 64 likeliest tokens that are kept here, so this is only a bound.';
 
 /**

@@ -2,7 +2,7 @@
 /** @import {InternalsToken, InternalsView, Odds, OddsRow, Processing} from '../../web/core/types.d.ts' */
 import {formatCount, formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
 import {oddsAfter, oddsOfAny, rawOdds, unpackNode} from '../../web/core/reheated_odds.js';
-import {tokenLabel} from './visible_signs.js';
+import {spokenToken, tokenLabel} from './visible_signs.js';
 
 const IMPOSSIBLE = {p: 0, bound: false};
 
@@ -46,19 +46,27 @@ export function oddsRows({tokens, nodes, spelled}, index, {temperature, topP}) {
   }));
 }
 
-/** @type {(view: Pick<InternalsView, 'entropies'>, token: Pick<InternalsToken, 'id' | 'rank'>, index: number, rows: OddsRow[]) => string} */
-export function tokenSummary({entropies}, {id, rank}, index, rows) {
+/** @type {(view: Pick<InternalsView, 'entropies'>, token: Pick<InternalsToken, 'id' | 'rank'>, index: number, rows: OddsRow[], label?: typeof tokenLabel) => string} */
+export function tokenSummary({entropies}, {id, rank}, index, rows, label = tokenLabel) {
   const spread = `entropy ${entropies[index - 1].toFixed(2)} nats`, came = rows.find(row => row.came);
-  if (id === null || !came) return `“${tokenLabel(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
+  if (id === null || !came) return `“${label(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
   return `Choice ${formatNumber(rank)} of the model's · raw ${formatPercent(came.raw)} · processed ${formatPercent(came.processed)} · ${spread}`;
 }
 
+export const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
+
 /**
- * A summary as a sentence for screen readers, which would read its dots.
- * @param {string} name of the token
- * @param {string} summary
+ * What a token is and its summary, as a sentence for screen readers, which would read dots and signs.
+ * @param {InternalsView} view
+ * @param {number} index of the token
+ * @param {Processing} processing
  */
-export const spokenSummary = (name, summary) => `${name}: ${summary.replaceAll(' · ', ', ').replace(/\.$/, '')}.`;
+export function spokenSummary(view, index, processing) {
+  const token = view.tokens[index], {id} = token;
+  const name = id === null ? 'What would come next' : `“${spokenToken(token, view.spelled[id])}”`;
+  const summary = index ? tokenSummary(view, token, index, oddsRows(view, index, processing), row => spokenToken(row, row)) : NO_ODDS;
+  return `${name}: ${summary.replaceAll(' · ', ', ').replace(/\.$/, '')}.`;
+}
 
 /**
  * How many tokens a text has, how many passes they took, and what to do with them.

@@ -1,6 +1,6 @@
 // The label of a token, in which every character counts.
 /** @import {SpelledToken} from '../../web/core/types.d.ts' */
-import {visibleText} from '../../web/core/figures_and_labels.js';
+import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 
 /**
  * A text with all its white space as signs.
@@ -20,5 +20,15 @@ export const tokenLabel = ({text, bytes}) => (bytes === null ? withSpaceSigns(te
  * @param {Pick<SpelledToken, 'text' | 'bytes'>} spelled
  */
 export const tokenInText = ({text}, spelled) => (spelled.bytes !== null || !text ? tokenLabel(spelled) : withSpaceSigns(text));
+
+/**
+ * The same as a screen reader is to say it: “space, love”, since a token without the space is another one.
+ * @type {typeof tokenInText}
+ */
+export function spokenToken({text}, {text: alone, bytes}) {
+  if (bytes !== null) return bytes;
+  const said = text || alone, rest = said.replace(/^ +/, '');
+  return [said.slice(0, said.length - rest.length), rest].filter(Boolean).map(spokenText).join(', ');
+}
 
 export const NEXT_TOKEN_LABEL = '[____]';

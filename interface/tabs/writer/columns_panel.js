@@ -3,6 +3,7 @@
 /** @import {BranchRemainder, BranchViewElement, Column, ColumnViews, RowSettings, ShowDetail} from '../../web/core/types.d.ts' */
 import {EXAMPLE, FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
 import {find, setAttribute, setText} from '../../web/ui/elements.js';
+import {spokenBeginning} from '../../web/core/branch_sentences.js';
 import {idsKey, viewToBeginWith} from '../../web/core/known_views.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {ColumnView} from './column_view.js';
@@ -22,6 +23,7 @@ export class ColumnsPanel extends EventTarget {
   #stored = null;     // columns that have not been shown yet
   /** @type {RowSettings} */
   #drawn = {};
+  #before = '';       // the end of the text before the rows
   #veiled = false;    // whether the rows are hidden until the next word is guessed
   #clicked = -1;      // the column whose row was accepted last
   #keyed = 0;         // the column that was used last
@@ -37,6 +39,7 @@ export class ColumnsPanel extends EventTarget {
     this.element = element;
     this.branches = branches;
     this.container = find(element, '.columns');
+    this.announcement = find(element, ':scope > .announcement');
     this.addButton = find(element, '.add', HTMLButtonElement);
     this.parts = [coverOf(branches), branches].map(part => /** @type {HTMLElement} */ (part.cloneNode(true)));
     this.addButton.addEventListener('click', () => this.#add());
@@ -93,6 +96,7 @@ export class ColumnsPanel extends EventTarget {
       else if (detail.state === 'settled') column.send('show', {...detail, state: 'empty', view: null});
     });
     this.#compare();
+    this.#before = detail.before ?? '';
     if (detail.state === 'settled' && !this.#veiled) this.#announce();
   }
 
@@ -164,6 +168,7 @@ export class ColumnsPanel extends EventTarget {
       this.#drawn = settings;
       for (const view of this.#views) view.draw(settings);
       this.#compare();
+      if (this.announcement.textContent) this.#announce();   // another order puts other rows first
     });
     onDetail(branches, 'veil', detail => {
       this.#veiled = Boolean(detail.veiled);
@@ -213,8 +218,8 @@ export class ColumnsPanel extends EventTarget {
   }
 
   #announce() {
-    const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0]?.pieces[0]?.text.trim() || 'no branches'}`);
-    setText(find(this.element, ':scope > .announcement'), `The likeliest beginnings, ${counts.join(', ')}.`);
+    const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0] ? spokenBeginning(rows[0], this.#before, 1) || 'end' : 'no branches'}`);
+    setText(this.announcement, `The likeliest beginnings, ${counts.join('; ')}.`);
   }
 
   #add() {

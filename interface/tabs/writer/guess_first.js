@@ -1,5 +1,5 @@
 // "Guess first": the rows are hidden until the next word is guessed, and each guess is scored.
-/** @import {DrawnRow, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
+/** @import {BranchViewHandle, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {NO_GUESSES, addGuess, guessSentence, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
@@ -31,16 +31,16 @@ export class GuessFirst extends EventTarget {
    * @param {object} parts
    * @param {TextOwner} parts.draft
    * @param {(guess: string) => Promise<GuessAnswer>} parts.score asks the server
-   * @param {() => DrawnRow[]} parts.rows
+   * @param {() => BranchViewHandle} parts.view whose rows a guess is scored by
    * @param {() => string} parts.under the settings of the odds, where they are not the model's own
    * @param {() => boolean} parts.isVeiled whether rows are hidden now
    * @param {() => string} parts.documentId
    */
-  constructor(controls, {draft, score, rows, under, isVeiled, documentId}) {
+  constructor(controls, {draft, score, view, under, isVeiled, documentId}) {
     super();
     this.draft = draft;
     this.score = score;
-    this.rows = rows;
+    this.view = view;
     this.under = under;
     this.isVeiled = isVeiled;
     this.documentId = documentId;
@@ -121,6 +121,8 @@ export class GuessFirst extends EventTarget {
     this.#busy = true;
     /** @type {GuessAnswer} */
     const answer = await this.#answer(guess, now).catch(() => ({sentence: FAILED}));
+    // With the result stands which row it is, and it is announced before the rows.
+    if (answer.texts) await this.#waitUntil(() => !this.view().awaitsRows() || !this.#isNow(now));
     this.#busy = false;
     // A guess that was skipped while the server scored it does not count.
     if (!this.#isNow(now) || !this.hidesRows(now.text)) return;
@@ -132,8 +134,7 @@ export class GuessFirst extends EventTarget {
     const known = Math.max(LEAST, probability);
     this.#keep(addGuess(this.#score, known));
     this.#end(now);
-    await this.#waitUntil(() => this.rows().length > 0 || !this.#isNow(now));
-    if (this.#isNow(now)) this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowPhrase(this.rows(), texts, guess), under));
+    this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowPhrase(this.view().rows(), texts, guess), under));
   }
 
   /**

@@ -80,7 +80,7 @@ class WriterTab {
     });
     this.guesses = new GuessFirst(controls, {
       draft: this.draft, score: guess => this.controller.requests.guess(guess, this.#guessSettings),
-      rows: () => this.columns.first?.rows ?? branches.branchView.rows(),
+      view: () => (this.columns.first?.root ?? branches).branchView,
       under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length})}`.trim(),
       documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
     });

@@ -313,14 +313,28 @@ export function noRowsSentence({state, paused, selected}) {
   return state === 'thinking' ? 'There are no rows yet: the model is still at work.' : 'There are no rows for this text.';
 }
 
+/** @typedef {{pinned?: boolean, pieces: (Pick<RowPiece, 'text'> & Partial<RowPiece>)[]}} SpokenRow */
+
+/**
+ * The beginning of a row as a screen reader is to say it, after the letters of the text that it continues.
+ * @param {SpokenRow} row
+ * @param {string} before the end of the text before the rows
+ * @param {number} [size] the number of its first pieces, all unless given
+ */
+export function spokenBeginning({pieces, pinned}, before, size = pieces.length) {
+  const text = pieces.slice(0, size).map(piece => piece.text).join(''), letters = pinned ? '' : continuedLetters(before, text);
+  return letters + spokenText(text).trim();
+}
+
 /**
  * What a screen reader says of a settled view: the coverage, and how each row begins, up to what sets it apart.
- * @param {Pick<DrawnView, 'count' | 'coverage'> & {rows: (Partial<Pick<Row, 'apart'>> & {pieces: (Pick<RowPiece, 'text'> & Partial<RowPiece>)[]})[]}} drawn
+ * @param {Pick<DrawnView, 'count' | 'coverage'> & {rows: (Partial<Pick<Row, 'apart'>> & SpokenRow)[]}} drawn
+ * @param {string} [before] the end of the text before the rows
  */
-export function announcementSentence({count, coverage, rows}) {
-  const beginnings = rows.map(({pieces, apart = 0}) => {
-    const index = pieces.findIndex(({tokens = 0}) => tokens >= apart), size = Math.max(3, (index < 0 ? pieces.length : index) + 1);
-    return spokenText(pieces.slice(0, size).map(piece => piece.text).join('')) || 'end';
+export function announcementSentence({count, coverage, rows}, before = '') {
+  const beginnings = rows.map(row => {
+    const {pieces, apart = 0} = row, index = pieces.findIndex(({tokens = 0}) => tokens >= apart);
+    return spokenBeginning(row, before, Math.max(3, (index < 0 ? pieces.length : index) + 1)) || 'end';
   });
   return `${coverageSubject(count)} ${formatKnown(coverage)}: ${beginnings.join('; ')}`;
 }

@@ -6,10 +6,10 @@
 /** @import {Confirmation} from './confirmations.js' */
 import {
   GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
-  summarySentence, tabSentence,
+  spokenBeginning, summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
-import {continuedLetters, spokenQuote} from './figures_and_labels.js';
+import {continuedLetters} from './figures_and_labels.js';
 import {editedPosition} from './row_edits.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
@@ -41,6 +41,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
+ * @property {boolean} unannounced whether settings or the veil have changed the rows since they were announced
  * @property {Confirmation[]} confirmed what a person has done and no announcement has said yet
  * @property {string} tabAnnouncement what it says of the Tab key
  * @property {string | null} tabText the text that it said so of last; empty where Tab inserts nothing, null before the first
@@ -53,10 +54,11 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. Alt+P continues it.';
+const UNFINISHED = ['thinking', 'error'];               // in which rows are not announced
 const STATES_OF_NOTES = ['error', 'paused', 'empty'];   // whose notes are shown also before a guess
 
 /** @type {DrawnView<DrawnRow>} */
@@ -66,7 +68,7 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
-  followed: null, followedAt: null, refusal: null, refusals: 0, announcement: '', confirmed: [], tabAnnouncement: '', tabText: null,
+  followed: null, followedAt: null, refusal: null, refusals: 0, announcement: '', unannounced: false, confirmed: [], tabAnnouncement: '', tabText: null,
   readOnly: false, veiled: false, drawn: NOTHING,
 };
 
@@ -77,7 +79,7 @@ export const INITIAL_STATE = {
  * @returns {BranchViewState}
  */
 export function reduce(state, event) {
-  const next = change(state, event);
+  const next = withoutOldRows(state, change(state, event));
   return endsWait(next, event) ? {...next, awaited: null, announcement: next.announcement === state.announcement ? '' : next.announcement} : next;
 }
 
@@ -86,11 +88,12 @@ function change(state, event) {
   switch (event.type) {
     case 'show': return show(state, event.detail);
     case 'expect': return expect(state, event.revision);
-    case 'settings': return redraw({...state, settings: event.settings});
+    case 'settings': return takeSettings(state, event.settings);
     case 'status': return enter(state, event);
     case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
     case 'veil': return veil(state, event.veiled);
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
+    case 'announceRows': return announceChangedRows(state);
     case 'announceTab': return announceTab(state, event.text);
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;
@@ -127,8 +130,13 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
   if (revision > state.rowsRevision && (view || pinned)) next = {...withoutAhead(next), rowsRevision: revision};
   next = redraw(next);
   if (status === 'thinking') return next;
-  return status === 'settled' && view && !next.veiled ? announceRows(findFollowed(next)) : announceConfirmed(next);
+  if (status !== 'settled' || !view || next.veiled) return announceConfirmed(next);
+  const found = findFollowed(next);
+  return found.unannounced ? found : announceRows(found);
 }
+
+/** @param {BranchViewState} state */
+const rowsSentence = ({drawn, shown}) => announcementSentence(drawn, shown?.before);
 
 /**
  * Announce the rows, and before them what was not announced yet. The same rows are not announced again with nothing before
@@ -136,9 +144,41 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
  * @type {(state: BranchViewState) => BranchViewState}
  */
 function announceRows(state) {
-  const {confirmed} = state, sentence = announcementSentence(state.drawn);
+  const {confirmed} = state, sentence = rowsSentence(state);
   if (!confirmed.length && state.announcement.endsWith(sentence)) return state;
   return {...state, announcement: withSentence(confirmed, sentence), confirmed: []};
+}
+
+/**
+ * What is announced of the rows ends when other rows are drawn: it always says what is seen.
+ * @type {(before: BranchViewState, next: BranchViewState) => BranchViewState}
+ */
+function withoutOldRows(before, next) {
+  const {announcement, drawn} = next;
+  if (drawn === before.drawn || !announcement || announcement !== before.announcement) return next;
+  const sentence = rowsSentence(before);
+  return announcement.endsWith(sentence) && sentence !== rowsSentence(next) ? {...next, announcement: ''} : next;
+}
+
+/**
+ * A slider sends settings with every step: the rows are announced by `announceRows`, which follows when the settings rest.
+ * @type {(state: BranchViewState, settings: RowSettings) => BranchViewState}
+ */
+function takeSettings(state, settings) {
+  const next = redraw({...state, settings}), changes = JSON.stringify(settings) !== JSON.stringify(state.settings);
+  return changes && state.shown && !state.veiled ? {...next, announcement: '', unannounced: true} : next;
+}
+
+/**
+ * Announce the rows that settings or the veil have changed, after what was announced meanwhile. Those of a view that is not
+ * complete are announced when it is.
+ * @type {(state: BranchViewState) => BranchViewState}
+ */
+function announceChangedRows(state) {
+  const {status, shown, veiled, announcement, confirmed} = state, next = {...state, unannounced: false};
+  if (!state.unannounced || !shown || veiled || UNFINISHED.includes(status.state) || isShownViewOld(state)) return next;
+  const sentence = withSentence(confirmed, rowsSentence(state));
+  return {...next, announcement: [announcement, sentence].filter(Boolean).join(' '), confirmed: []};
 }
 
 /**
@@ -150,8 +190,8 @@ function findFollowed(state) {
   // Before its first view an older one may still come.
   if (!followed || Boolean(followedAt) === followed.seen) return state;
   if (!followedAt) return {...state, followed: null, confirmed: withConfirmation(state.confirmed, {kind: 'lost'})};
-  const {line} = followedAt, text = textUpTo(drawn.rows[line], drawn.rows[line].pieces.length - 1);
-  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1} is now ${spokenQuote(text)}.`})};
+  const {line} = followedAt, text = spokenBeginning(drawn.rows[line], state.shown?.before ?? '');
+  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1} is now “${text}”.`})};
 }
 
 /**
@@ -173,14 +213,14 @@ function confirm(state, {kind, text}) {
 }
 
 /**
- * Without the veil everything that came meanwhile is drawn at once.
+ * Without the veil everything that came meanwhile is drawn at once. It is announced by `announceRows`, so that the result of a
+ * guess can be announced first.
  * @type {(state: BranchViewState, veiled: boolean) => BranchViewState}
  */
 function veil(state, veiled) {
   if (veiled === state.veiled) return state;
   const next = redraw({...state, veiled, awaited: null, announcement: '', tabAnnouncement: ''});
-  const settled = !veiled && next.status.state === 'settled' && next.shown && !isShownViewOld(next);
-  return settled ? announceRows(next) : next;
+  return {...next, unannounced: !veiled};
 }
 
 /** @type {(state: BranchViewState, revision: number) => BranchViewState} */

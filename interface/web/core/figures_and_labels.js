@@ -94,15 +94,20 @@ const SIGN_NAMES = {
  */
 export const isSigns = text => text !== '' && [...text].every(sign => sign in SIGN_NAMES);
 
+/** A sign that is a part of a word or a number, as in “don’t”, “well-known”, “U.S.” and “3.5”, and in “’s” at the beginning. */
+const SIGN_IN_WORD = /(?<=[\p{L}\p{M}\p{N}])['’.-](?=[\p{L}\p{N}])|(?<=\p{N})[,:](?=\p{N})|(?<=^ *)['’](?=\p{L})/u;
+const OTHER_SIGN = new RegExp(`((?!${SIGN_IN_WORD.source})[,.:;!?"“”‘’'–—…()*\\n\\r\\t-])`, 'u');
+
 /**
- * A text as a screen reader is to say it: signs alone, line breaks and tabs by their names, since many are not spoken otherwise.
+ * A text as a screen reader is to say it: signs, line breaks and tabs by their names, since many are not spoken otherwise.
+ * Every name of a button and every announcement uses it.
  * @param {string} text
  * @returns {string}
  */
 export function spokenText(text) {
   if (isSigns(text)) return [...text].map(sign => SIGN_NAMES[sign]).join(', ');
-  const parts = text.split(/([\n\r\t])/).filter(part => /[\n\r\t]/.test(part) || part.trim());
-  return parts.length > 1 ? parts.map(part => spokenText(part.trim() || part)).join(', ') : visibleText(text);
+  const parts = text.split(OTHER_SIGN).filter(part => part.trim() || /[\n\r\t]/.test(part));
+  return parts.length > 1 ? parts.map(part => SIGN_NAMES[part] ?? visibleText(part.trim())).join(', ') : visibleText(text);
 }
 
 /** @param {string} text */

@@ -328,6 +328,8 @@ export interface BranchViewHandle {
   expected(): number;
   state(): string;
   isStale(): boolean;
+  /** Whether rows are computed and none of the present text has come, be they hidden or not. */
+  awaitsRows(): boolean;
   /** Whether the rows are hidden until the next word is guessed. Nothing of them may be shown elsewhere then. */
   isVeiled(): boolean;
   /** Give the focus to the branches; false if there are none. */

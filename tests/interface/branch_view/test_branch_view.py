@@ -1063,19 +1063,32 @@ def test_focus_on_a_token_far_to_the_right_brings_it_into_sight(bench: Bench) ->
 # States.
 
 
+HEAR = """() => { window.announced = []; new MutationObserver(() => announced.push(
+    document.querySelector('.announcement').textContent)
+).observe(document.querySelector('.announcement'), {childList: true, characterData: true, subtree: true}); }"""
+
+
 def test_a_settled_view_is_announced_once(bench: Bench) -> None:
-    bench.page.evaluate(
-        """() => { window.announced = []; new MutationObserver(() => announced.push(
-            document.querySelector('.announcement').textContent)
-        ).observe(document.querySelector('.announcement'), {childList: true, characterData: true, subtree: true}); }"""
-    )
+    bench.page.evaluate(HEAR)
     for depth in range(1, 6):
         bench.show(likely(5, depth) | {"asked": ASKED}, state="thinking", revision=1)
     bench.show(likely(), revision=1)
-    bench.set(**ASKED | {"k": 3})
+    bench.show(likely(), revision=1)
     # Observers are told before anything else is run.
     announced = bench.page.evaluate("announced")
     assert len(announced) == 1 and announced[0].startswith("These 5 hold")
+
+
+def test_a_dragged_slider_is_announced_once_and_what_is_said_is_what_is_seen(bench: Bench) -> None:
+    bench.show(likely(), revision=1)
+    bench.page.evaluate(HEAR)
+    for tenth in range(9, 0, -1):
+        bench.set(**ASKED | {"temperature": tenth / 10})
+        assert bench.page.locator(".announcement").text_content() == "", "the rows before are seen no more"
+    seen = bench.page.locator("#coverage .held").inner_text()
+    expect(bench.page.locator(".announcement")).to_contain_text(f"These 5 hold {seen}: ")
+    bench.page.wait_for_timeout(700)
+    assert [said[:5] for said in bench.page.evaluate("announced") if said] == ["These"]
 
 
 def test_each_state_of_the_branch_view_has_a_sentence(bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -420,6 +421,16 @@ def test_top_p_is_exact_where_it_can_be_and_a_bound_elsewhere(default_inside: In
     whole = float(order[: int((order.cumsum(0) < 0.95).sum()) + 1].sum())
     for token_id, bound in default_inside.odds("processed").items():
         assert float(hot[token_id]) / whole <= bound * 1.01
+
+
+@in_a_browser
+def test_the_name_of_a_token_says_its_signs_and_its_chance(default_inside: Inside, default_model: Model) -> None:
+    default_inside.read("I love it.")
+    names = default_inside.page.locator("#internals .box[data-id]").evaluate_all("all => all.map(one => one.ariaLabel)")
+    ids = default_model.tokenizer("I love it.").input_ids
+    assert names[0] == f"“I”, position 0, id {ids[0]}", "the model has no odds for it"
+    assert re.fullmatch(rf"“space, love”, (< )?[\d.]+\u00a0% chance, position 1, id {ids[1]}", names[1])
+    assert re.fullmatch(rf"“full stop”, [\d.]+\u00a0% chance, position 3, id {ids[3]}", names[3])
 
 
 @in_a_browser

@@ -63,6 +63,14 @@ def test_rows_show_the_likeliest_next_words_with_their_odds(visit: Visit, defaul
         visit.page.wait_for_function(f"() => !({SHOWS_WORDS})()", timeout=PATIENCE)
 
 
+def test_a_word_that_a_row_continues_is_announced_whole(visit: Visit) -> None:
+    show_words(visit, "My dog likes to run in")
+    said = visit.page.locator("#branches .announcement").text_content()
+    (row,) = [index for index in range(visit.rows) if visit.pieces(index)[0] == "to"]
+    assert visit.token(row, 0).get_attribute("aria-label").startswith("in, continued by to, ")
+    assert said.split(": ")[1].split("; ")[row].startswith("into ")
+
+
 def test_sliders_send_no_request_and_temperature_falls_back_to_tokens(visit: Visit) -> None:
     show_words(visit)
     visit.wait_until_asked()

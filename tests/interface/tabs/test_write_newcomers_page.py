@@ -258,6 +258,50 @@ HEAR = """() => {
 }"""
 
 
+HEAR_ALL = """() => {
+  window.spoken = [];
+  for (const region of document.querySelectorAll('[aria-live=polite], [role=status]'))
+    new MutationObserver(() => { if (region.textContent) spoken.push(region.textContent); })
+      .observe(region, {childList: true, characterData: true, subtree: true});
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "values"), [("temperature", ["1.2", "1.4"]), ("top-p", ["0.8", "0.5"]), ("k", ["4", "3"])]
+)
+def test_other_figures_of_a_slider_are_announced_once_when_it_rests(visit: Visit, name: str, values: list[str]) -> None:
+    page, said = visit.page, visit.page.locator("#branches .announcement")
+    visit.type("The old keeper ")
+    visit.wait_until_settled()
+    held = page.locator("#coverage .held")
+    before, control = held.inner_text(), visit.control(name)
+    expect(said).to_contain_text(f"hold {before}: ")
+    control.focus()
+    page.evaluate(HEAR_ALL)
+    for value in values:
+        control.fill(value)
+        assert said.text_content() == ""
+    assert held.inner_text() != before
+    expect(said).to_contain_text(f"hold {held.inner_text()}: ")
+    visit.wait_until_asked()
+    assert page.evaluate("spoken") == [said.text_content()]
+
+
+def test_another_choice_of_odds_is_announced_once_when_its_rows_are_complete(visit: Visit) -> None:
+    page, said = visit.page, visit.page.locator("#branches .announcement")
+    visit.type("The old keeper ")
+    visit.wait_until_settled()
+    control = visit.control("odds")
+    control.focus()
+    page.evaluate(HEAR_ALL)
+    for odds in ("words", "tokens"):
+        control.select_option(odds)
+        visit.wait_until_asked()
+        visit.wait_until_settled()
+        expect(said).to_contain_text(f" {page.locator('#coverage .held').inner_text()}: ")
+        assert page.evaluate("spoken.splice(0)") == [said.text_content()]
+
+
 def test_alt_and_down_say_why_they_lead_nowhere(visit: Visit) -> None:
     page = visit.page
     page.evaluate(HEAR)

@@ -95,8 +95,11 @@ test('the rest is what the rows leave, a lower bound if a row has a bound', () =
 });
 
 test('a summary is announced as a sentence with one full stop', () => {
-  assert.equal(spokenSummary('“␣sea”', "Choice 2 of the model's · raw 25 % · entropy 1.23 nats"), "“␣sea”: Choice 2 of the model's, raw 25 %, entropy 1.23 nats.");
-  assert.equal(spokenSummary('“a”', 'No text comes before it.'), '“a”: No text comes before it.');
+  const view = viewOf(), next = viewOf({id: null}), spoken = (shown, index) => spokenSummary(shown, index, {temperature: 1, topP: 1}).replaceAll('\u00a0', ' ');
+  view.tokens[1].text = ' b,';
+  assert.match(spoken(view, 1), /^“space, b, comma”: Choice 21 of the model's, raw [\d.]+ %, processed [\d.]+ %, entropy 1.23 nats\.$/);
+  assert.match(spoken(next, 1), new RegExp(`^What would come next: “space, w${likeliest[0]}” is the likeliest, with `));
+  assert.equal(spoken(view, 0), '“a”: No text comes before it, so the model has no odds for it.');
 });
 
 test('the sentence above the tokens says how many there are and what to do', () => {

@@ -176,12 +176,23 @@ test('the meter shows passes, tokens and time', () => {
 test('the announcement says the coverage and how the rows begin', () => {
   const pieces = texts => ({pieces: texts.map(text => ({text}))});
   const told = words.announcementSentence({count: 3, coverage: {p: 0.5}, rows: [pieces([' a', ' b', ' c', ' d']), pieces(['\n']), pieces([])]});
-  assert.equal(said(told), 'These 3 hold 50 %:  a b c; line break; end');
+  assert.equal(said(told), 'These 3 hold 50 %: a b c; line break; end');
   const story = words.announcementSentence({count: 1, coverage: {p: 0.5}, rows: [pieces(['.', '\n\n', 'The'])]});
   assert.equal(said(story), 'This one holds 50 %: full stop, line break, line break, The');
   const alike = last => ({apart: 5, pieces: [' the', ' opport', 'unity', ' to', last, ' go'].map((text, index) => ({text, tokens: index + 1}))});
   const both = words.announcementSentence({count: 2, coverage: {p: 0.5}, rows: [alike(' see'), alike(' hear')]});
-  assert.equal(said(both), 'These 2 hold 50 %:  the opportunity to see;  the opportunity to hear');
+  assert.equal(said(both), 'These 2 hold 50 %: the opportunity to see; the opportunity to hear');
+});
+
+test('the announcement names signs as buttons do, and only semicolons stand between rows', () => {
+  const rows = [['.', ' He', ' loves'], [',', ' so', ' I'], [' Paris', ',', ' and'], [' Paris', ' and', ' the'], [';', ' a']].map(texts => ({pieces: texts.map(text => ({text}))}));
+  assert.equal(said(words.announcementSentence({count: 5, coverage: {p: 0.5}, rows})),
+    'These 5 hold 50 %: full stop, He loves; comma, so I; Paris, comma, and; Paris and the; semicolon, a');
+});
+
+test('a row that continues a word is announced with the letters that stand in the text', () => {
+  const row = (...texts) => ({pieces: texts.map(text => ({text}))}), rows = [row('to', ' the', ' woods'), row(' a', ' park'), {...row('to', ' the'), pinned: true}];
+  assert.equal(said(words.announcementSentence({count: 2, coverage: {p: 0.5}, rows}, 'My dog likes to run in')), 'These 2 hold 50 %: into the woods; a park; to the');
 });
 
 test('a refusal says that nothing was inserted', () => assert.equal(words.REFUSAL, 'That branch was for another text: it was not inserted.'));

@@ -161,6 +161,16 @@ test('a piece of a word that was begun is described as a part of the whole word'
   assert.match(describe(state, {branch: row, piece: 0}).sentence, /token “house”, a part of “lighthouse”/i);
 });
 
+test('a row that continues a word is announced as the whole word, also where it was changed', () => {
+  const view = likelyView();
+  view.branches[0].pieces[0].text = 'house';
+  const {ids: [first]} = view.branches[0], edit = {row: [first], before: [], text: 'house'};
+  view.branches[0].edited = [0, 1];
+  const state = run([{type: 'follow', edit}, {type: 'show', detail: {revision: 1, view, state: 'settled', before: 'The light'}}]);
+  assert.match(state.announcement, /Changed: row \d is now “lighthouse w/);
+  assert.match(state.announcement, /[:;] lighthouse w/);
+});
+
 test('buttons that are missing, hidden or of an older text have no description', () => {
   const state = settled();
   assert.equal(describe(state, null), null);
@@ -274,10 +284,11 @@ test('behind the veil nothing is drawn, announced or chosen, whatever comes', ()
   assert.equal(noteOf(run([{type: 'refuse', because: 'Why.'}], state)).sentence, 'Why.');
 });
 
-test('without the veil everything that came meanwhile is drawn and announced at once', () => {
+test('without the veil everything that came meanwhile is drawn at once, and announced after the result of the guess', () => {
   const state = run([veil(true), show(2, likelyView()), veil(false)], settled());
   assert.deepEqual(ids(state), ids(settled(2)));
-  assert.equal(state.announcement, settled(2).announcement);
+  assert.deepEqual([state.announcement, reduce(state, {type: 'announceRows'}).announcement], ['', settled(2).announcement]);
+  assert.equal(run([veil(true), show(2, likelyView()), veil(false), veil(true), {type: 'announceRows'}], settled()).announcement, '');
   const growing = run([veil(true), show(2, likelyView(), {state: 'thinking'}), veil(false)], settled());
   assert.deepEqual([growing.drawn.rows.length, growing.announcement], [5, '']);
   assert.equal(run([veil(true), {type: 'expect', revision: 2}, {type: 'status', state: 'settled'}, veil(false)], settled()).announcement, '');
@@ -300,6 +311,47 @@ test('behind the veil an error, a pause and an empty text say what they say', ()
 
 const ROWS = announcementSentence(settled().drawn);
 const confirm = (kind, text) => ({type: 'confirm', kind, text});
+const heat = temperature => ({type: 'settings', settings: {...SETTINGS, temperature}}), REST = {type: 'announceRows'};
+
+test('rows that settings change are announced once, when the settings rest, and until then nothing is said of the rows before', () => {
+  const dragged = [0.9, 0.8, 0.7].reduce((before, temperature) => {
+    const state = reduce(before, heat(temperature));
+    assert.equal(state.announcement, '');
+    return state;
+  }, settled());
+  const state = reduce(dragged, REST);
+  assert.equal(state.announcement, announcementSentence(state.drawn));
+  assert.notEqual(state.announcement, ROWS);
+  assert.equal(reduce(state, REST).announcement, state.announcement);
+});
+
+test('rows of settings that need a request are announced when they are complete and the settings rest', () => {
+  const asked = [heat(0.5), {type: 'expect', revision: 1}], [early, late] = [[show(1, likelyView()), REST], [REST, show(1, likelyView())]];
+  for (const [first, second] of [early, late]) {
+    const waiting = run([...asked, first], settled());
+    assert.equal(waiting.announcement, '');
+    const state = reduce(waiting, second);
+    assert.equal(state.announcement, announcementSentence(state.drawn));
+  }
+});
+
+test('settings that are the same change nothing that is announced', () => {
+  assert.equal(run([{type: 'settings', settings: {...SETTINGS}}, REST], settled()).announcement, ROWS);
+  assert.equal(run([{type: 'refuse'}, {type: 'endRefusal'}, REST], settled()).announcement, '');
+});
+
+test('what is announced while settings change is said again before the rows, so that nothing is lost', () => {
+  const rows = announcementSentence(run([heat(0.5)], settled()).drawn), said = (...events) => run([heat(0.5), ...events, REST], settled()).announcement;
+  assert.equal(said({type: 'refuse'}), `${REFUSAL} ${rows}`);
+  assert.equal(said(confirm('banned', ' sea'), {type: 'expect', revision: 2}, show(2, likelyView())), `Banned: “sea”. ${rows}`);
+  assert.equal(said({type: 'status', state: 'paused'}), `Branching is paused. Alt+P continues it. ${rows}`);
+});
+
+test('rows that are no longer drawn are no longer announced', () => {
+  assert.equal(run([show(2, null, {state: 'empty'})], settled()).announcement, '');
+  assert.equal(run([show(2, likelyView(3), {state: 'thinking'})], settled()).announcement, '');
+  assert.equal(run([{type: 'expect', revision: 2}], settled()).announcement, ROWS, 'they are still drawn');
+});
 
 test('what a person has done is announced once, in one message with the rows that follow', () => {
   const waiting = run([confirm('inserted', ' the'), {type: 'expect', revision: 2}, confirm('inserted', ' sea'), {type: 'expect', revision: 3}], settled(1));

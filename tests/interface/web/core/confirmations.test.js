@@ -22,6 +22,6 @@ test('texts that are inserted one after the other are one', () => {
 test('a message has the last four actions, and of a long text its beginning', () => {
   assert.equal(withSentence(all(...['a', 'b', 'c', 'd', 'e'].map(text => ['undone', text]))), 'Undone: “b”. Undone: “c”. Undone: “d”. Undone: “e”.');
   const sentence = withSentence(all(['undone', 'word '.repeat(1000)]));
-  assert.ok(sentence.length < 150 && sentence.endsWith('…”.'), sentence);
+  assert.ok(sentence.length < 150 && sentence.endsWith(', ellipsis”.'), sentence);
   assert.equal(withSentence(all(['inserted', '\n'])), 'Inserted: “line break”.');
 });

@@ -89,8 +89,20 @@ test('signs are told apart by what is shown and by what is said', () => {
 });
 
 test('words are said as they are shown, without the white space around them', () => {
-  assert.deepEqual([' sea', 'sea ', "'s", ' a,', 'x'].map(text => words.spokenLabel({text, end: false})), ['sea', 'sea', "'s", 'a,', 'x']);
+  assert.deepEqual([' sea', 'sea ', "'s", ' a,', 'x'].map(text => words.spokenLabel({text, end: false})), ['sea', 'sea', "'s", 'a, comma', 'x']);
   assert.deepEqual([' sea', '.\n', '', '🙂'].map(words.spokenText), [' sea', 'full stop, line break', '', '🙂']);
+});
+
+test('signs among words are said by their names, so that no two texts sound alike', () => {
+  assert.deepEqual([' Paris, and', ' Paris and', '. He loves', ', so I', ' said “no”', ' (see', ' a—b', ' sea; a'].map(text => words.spokenText(text).trim()), [
+    'Paris, comma, and', 'Paris and', 'full stop, He loves', 'comma, so I', 'said, opening quotation mark, no, closing quotation mark',
+    'opening bracket, see', 'a, long dash, b', 'sea, semicolon, a',
+  ]);
+});
+
+test('a sign that is a part of a word or a number is not named', () => {
+  assert.deepEqual(["’s tail", "don't", 'well-known.', '3.5, 1,000', 'U.S', '12:30'].map(words.spokenText),
+    ['’s tail', "don't", 'well-known, full stop', '3.5, comma, 1,000', 'U.S', '12:30']);
 });
 
 test('line breaks and tabs among words are said by their names', () => {
