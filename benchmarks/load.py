@@ -24,7 +24,7 @@ from benchmarks.load_page import Findings, LoadedPage, Secrets, component_of, jo
 from benchmarks.load_people import Person
 from benchmarks.load_report import AtOnce, Load, Reading, Service, Step, report, save_plot
 from benchmarks.timing import rotated
-from lookahead_core import Document, load_model
+from lookahead_core import Document, Model, load_model
 from tests.support import browser
 
 NAME = "load"
@@ -35,6 +35,8 @@ IDLE_CHARACTERS = 3000
 PROMPT = "The old lighthouse keeper climbed the stairs again and looked out over the sea. He"
 WORDS = ("saw", "the", "light", "of", "a", "small", "ship", "and", "then", "he", "went", "down")
 """Words that are typed one after the other where a view is timed."""
+KEPT_OPEN = 3.0
+"""Seconds for which unused connections are kept: fewer than the server's 5, which may close one just as it is used."""
 ROOM = {"LOOKAHEAD_ADDRESS_PEOPLE": "400"}
 """Settings of the server: all people come from one address."""
 
@@ -96,7 +98,7 @@ def served(words: list[str]) -> Iterator[str]:
 async def measure(url: str, arguments: argparse.Namespace) -> Load:
     """Run all parts: idle documents, then each step of people, then views at once, then the library beside it."""
     generator, secrets = random.Random(arguments.seed), Secrets(arguments.seed)
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEPT_OPEN)
     async with httpx.AsyncClient(base_url=url, limits=limits) as client:
         component = await component_of(client)
 
@@ -116,8 +118,9 @@ async def measure(url: str, arguments: argparse.Namespace) -> Load:
         await asyncio.gather(*(one.check() for one in awake))
         await asyncio.gather(*(one.close() for one in idle))
         at_once = await views_at_once(page, arguments)
-        service = await service_and_library(page, arguments)
-    return Load(steps, dict(joined(idle).errors), at_once, service)
+        model = load_model(arguments.model)
+        service = await service_and_library(page, model, arguments.repeats)
+    return Load(steps, dict(joined(idle).errors), at_once, service, as_many_rows(model, arguments))
 
 
 async def open_idle(pages: Sequence[LoadedPage], generator: random.Random) -> None:
@@ -200,16 +203,16 @@ async def views_at_once(page: Any, arguments: argparse.Namespace) -> list[AtOnce
     return [AtOnce(people, times) for people, times in seconds.items()]
 
 
-async def service_and_library(page: Any, arguments: argparse.Namespace) -> Service:
+async def service_and_library(page: Any, model: Model, repeats: int) -> Service:
     """Time a view after one more word through the service and by `Document.lookahead`, in turns on equal texts."""
     one: LoadedPage = page({"ahead": False})
-    document = Document(load_model(arguments.model), f"{one.secret}. {PROMPT}")
+    document = Document(model, f"{one.secret}. {PROMPT}")
     options = {**OPTIONS, "heal": True, "stop_at_repetition": True}
     document.lookahead(**options)
     one.begin(document.text)
     await one.settle()
     sides: dict[str, list[float]] = {"service": [], "library": []}
-    for repeat in range(3 * arguments.repeats):
+    for repeat in range(3 * repeats):
         word = f" {WORDS[repeat % len(WORDS)]}"
         for side in rotated(list(sides), repeat):
             began = perf_counter()
@@ -224,3 +227,21 @@ async def service_and_library(page: Any, arguments: argparse.Namespace) -> Servi
             await asyncio.sleep(0.1)
     await one.close()
     return Service(**sides)
+
+
+def as_many_rows(model: Model, arguments: argparse.Namespace) -> dict[int, list[float]]:
+    """Time one lookahead after one more word with as many rows as each number of people at once has together.
+
+    It has the same passes as one person's lookahead, with the rows of all: shared passes can hardly take less.
+    """
+    documents = {people: Document(model, PROMPT) for people in arguments.at_once}
+    seconds: dict[int, list[float]] = {people: [] for people in documents}
+    for repeat in range(-1, arguments.repeats):  # the first one prepares and is not counted
+        for people in rotated(list(documents), repeat):
+            document = documents[people]
+            document.text += f" {WORDS[repeat % len(WORDS)]}"
+            began = perf_counter()
+            document.lookahead(**OPTIONS | {"k": people * OPTIONS["k"]}, heal=False)
+            if repeat >= 0:
+                seconds[people].append(perf_counter() - began)
+    return seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -79,6 +79,8 @@ class Load:
     """Errors of the documents that were idle meanwhile."""
     at_once: list[AtOnce]
     service: Service
+    as_many_rows: dict[int, list[float]]
+    """Seconds of one lookahead by the library with as many rows as people at once have together, by their number."""
 
 
 def report(load: Load) -> str:
@@ -88,7 +90,7 @@ def report(load: Load) -> str:
     checked = sum(step.seen for step in load.steps)
     sentence = f"No error, no character lost or mixed; {checked:,} responses held their person's own secret."
     parts = [people_table(load.steps), "\n".join(["Errors:", *errors]) if errors else sentence]
-    return "\n\n".join([*parts, at_once_table(load.at_once), service_sentence(load.service)]) + "\n"
+    return "\n\n".join([*parts, at_once_table(load.at_once, load.as_many_rows), service_sentence(load.service)]) + "\n"
 
 
 def people_table(steps: Sequence[Step]) -> str:
@@ -112,11 +114,21 @@ def _at(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
 
 
-def at_once_table(at_once: Sequence[AtOnce]) -> str:
-    """Return a table: the median seconds until the last of several people has a complete view, and by the first row."""
-    alone = median(at_once[0].seconds)
-    rows = [[str(one.people), f"{median(one.seconds):.3f}", f"{median(one.seconds) / alone:.2f}"] for one in at_once]
-    return markdown(["people at once", "all done, s", f"by {at_once[0].people}"], rows)
+def at_once_table(at_once: Sequence[AtOnce], as_many_rows: Mapping[int, Sequence[float]]) -> str:
+    """Return a table: the median seconds until the last of several people has a complete view, and by the first row.
+
+    Beside them are the seconds of one lookahead with the rows of all, and by the first row.
+    """
+    first = at_once[0].people
+    together = {one.people: median(one.seconds) for one in at_once}
+    single = {people: median(seconds) for people, seconds in as_many_rows.items()}
+    rows = []
+    for people, seconds in together.items():
+        other = single[people]
+        factors = f"{seconds / together[first]:.2f}", f"{other / single[first]:.2f}"
+        rows.append([str(people), f"{seconds:.3f}", factors[0], f"{other:.3f}", factors[1]])
+    header = ["people at once", "all done, s", f"by {first}", "one lookahead with as many rows, s", f"by {first}"]
+    return markdown(header, rows)
 
 
 def service_sentence(service: Service) -> str:

@@ -46,11 +46,12 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken, count: int) 
 def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:
     """Return the predictions that `evaluate_healed_start` stored in the memo of the parent of `head`, if there are any.
 
-    None if there are none for this typed text and these banned tokens. `head` is the node of the typed token, not the
-    root.
+    None if there are none for this typed text and these banned tokens, and if the prediction after `head` is not known:
+    that node may have been removed and made again since. `head` is the node of the typed token, not the root.
     """
     assert head.parent is not None
-    return (head.parent.memo or {}).get(_note_key(growth, head, typed))
+    start = (head.parent.memo or {}).get(_note_key(growth, head, typed))
+    return start if growth.prediction_after(head) is not None else None
 
 
 def evaluate_healed_start(

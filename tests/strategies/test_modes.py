@@ -575,6 +575,25 @@ def test_a_healed_row_is_set_apart_by_text_that_it_inserts(tiny_model: Model, mo
         assert result.coverage + rest <= 1 + 1e-6, "no text is counted among the rows and among the rest"
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("banned", [(), (5,)])
+def test_a_word_that_is_typed_again_after_its_token_was_removed_has_the_same_rows(
+    tiny_model: Model, mode: str, banned: tuple[int, ...]
+) -> None:
+    document, options = Document(tiny_model, "the old keep"), {"mode": mode, "k": 5, "depth": 3, "heal": True}
+    first = document.lookahead(**options, banned=banned)
+    before = paths(first)
+    head = document.tree.head
+    document.rewind(1)
+    document.lookahead(k=1, depth=1)
+    document.prune()
+    assert head not in document.tree.nodes() and document.tree.head is head.parent
+    document.text = "the old keep"
+    again = document.lookahead(**options, banned=banned)
+    assert paths(again) == before
+    assert [branch.logprob for branch in again.branches] == pytest.approx([branch.logprob for branch in first.branches])
+
+
 def test_the_rest_of_a_healed_lookahead_holds_the_text_that_would_be_inserted(tiny_model: Model) -> None:
     document = Document(tiny_model, "watched the s")
     ids, spelled = document.token_ids, tokens_as_bytes(tiny_model.tokenizer)
