@@ -49,14 +49,14 @@ def test_towards_a_word_the_rows_lead_to_it_and_the_head_says_how_likely_it_is(v
 def test_a_word_to_avoid_is_in_no_row_and_the_coverage_says_so(visit: Visit) -> None:
     visit.type(PROMPT)
     steer(visit, "sea", "avoid")
-    expect(visit.page.locator("#coverage .of")).to_contain_text("without the word “sea”")
+    expect(visit.page.locator("#coverage .without")).to_contain_text("without the word “sea”")
     visit.wait_until_settled()
     assert visit.rows == 5
     assert not any("sea" in "".join(visit.pieces(row)).split() for row in range(5))
     visit.page.wait_for_selector(".kept[data-state=saved]")
     visit.page.reload()
     visit.wait_for_status("ready")
-    expect(visit.page.locator("#coverage .of")).to_contain_text("without the word “sea”")
+    expect(visit.page.locator("#coverage .without")).to_contain_text("without the word “sea”")
     visit.page.locator("#documents").click()
     visit.page.locator("#new-document").click()
     expect(visit.control("steer-word")).to_have_value("")

@@ -742,7 +742,7 @@ def test_a_banned_token_is_not_offered_until_it_is_allowed(tiny: Visit) -> None:
     tiny.page.wait_for_selector(".never button", timeout=PATIENCE)
     tiny.page.wait_for_function(HAS, arg=[banned, False], timeout=PATIENCE)
     tiny.wait_until_settled()
-    assert f"without “{text}” ({share})" in tiny.page.locator("#coverage .of").inner_text()
+    assert f"without “{text}” ({share})" in tiny.page.locator("#coverage .without").inner_text()
     slide(tiny, "temperature", "0")
     rows = tiny.page.locator("#branches [data-branch]")
     assert rows.evaluate_all("rows => rows.map(row => Number(row.dataset.share))") == [1, 0, 0, 0, 0]
