@@ -137,9 +137,9 @@ def page_of(load: Callable[[Any], Model], settings: Settings | None = None, **op
         load = _on_workers(load, gpus)
     loader = ModelLoader(load, settings)
     page = build(loader)
-    _, url, _ = page.launch(
-        prevent_thread_lock=True, quiet=True, server_port=free_port(), **options, **launch_options(loader)
-    )
+    # Without `_frontend=False` Gradio gives up if its own first request takes three seconds, as beside busy tests.
+    options |= {"prevent_thread_lock": True, "quiet": True, "server_port": free_port(), "_frontend": False}
+    _, url, _ = page.launch(**options, **launch_options(loader))
     answer_unreadable_requests(page.server)
     remember_peers(page.server)
     loader.start()

@@ -108,6 +108,13 @@ export class ServerRequests {
   }
 
   async #send() {
+    // The request before this one may have been refused since this one was scheduled.
+    const {sentence, until} = this.#refusal, rest = until - performance.now();
+    if (rest > 0) {
+      this.onFailure(sentence);
+      this.#timer = setTimeout(() => this.#send(), rest);
+      return;
+    }
     const number = this.#number, fields = this.makeRequest();
     if (!fields) return;
     this.#sent = performance.now();
@@ -136,9 +143,11 @@ export class ServerRequests {
   async #call(number, call) {
     for (;;) {
       const news = await withTimeout(call());
-      if (!news.retry_after || number !== this.#number) return news;
+      if (!news.retry_after) return news;
       const wait = 1000 * news.retry_after * (1 + REFUSAL_SPREAD * Math.random());
+      // A refusal of an older request holds back the newest one too.
       this.#refusal = {sentence: `${news.sentence} ${GOES_ON}`, until: performance.now() + wait};
+      if (number !== this.#number) return news;
       if (number !== this.#settled) this.onFailure(this.#refusal.sentence);
       await new Promise(resolve => { setTimeout(resolve, wait); });
       if (number !== this.#number) return news;

@@ -181,9 +181,29 @@ test('what is asked after a refusal leaves when the server takes requests again'
   page.requests.schedule();
   await page.pass(2999);
   assert.deepEqual([page.names(), page.lost], [['ask'], [SAID, SAID, SAID]], 'the page still says why it waits');
+  clock += 3000;
   await page.pass(1);
   assert.deepEqual([page.names(), page.sent[1][1].number, page.heard], [['ask', 'ask'], 3, [['settled', 3]]]);
 }));
+
+test('the refusal of an older request holds back the one that is scheduled', t => {
+  let refuse;
+  return talk(t, [new Promise(resolve => { refuse = resolve; }), settled(2)], async page => {
+    let clock = 1e6;
+    t.mock.method(performance, 'now', () => clock);
+    page.requests.schedule();
+    await page.pass(40);
+    page.requests.schedule();
+    refuse(refused());
+    await page.pass(0);
+    clock += 40;
+    await page.pass(40);
+    assert.deepEqual([page.names(), page.lost], [['ask'], [SAID]]);
+    clock += 5000;
+    await page.pass(5000);
+    assert.deepEqual([page.names(), page.heard], [['ask', 'ask'], [['settled', 2]]]);
+  });
+});
 
 test('a refused request that was cancelled is not repeated', t => talk(t, [refused()], async page => {
   page.requests.schedule();
