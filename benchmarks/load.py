@@ -24,7 +24,7 @@ from benchmarks.load_page import Findings, LoadedPage, Secrets, component_of, jo
 from benchmarks.load_people import Person
 from benchmarks.load_report import AtOnce, Load, Reading, Service, Step, report, save_plot
 from benchmarks.timing import rotated
-from lookahead_core import Document, Model, load_model
+from lookahead_core import Document, Model, load_model, lookahead_batch
 from tests.support import browser
 
 NAME = "load"
@@ -120,7 +120,7 @@ async def measure(url: str, arguments: argparse.Namespace) -> Load:
         at_once = await views_at_once(page, arguments)
         model = load_model(arguments.model)
         service = await service_and_library(page, model, arguments.repeats)
-    return Load(steps, dict(joined(idle).errors), at_once, service, as_many_rows(model, arguments))
+    return Load(steps, dict(joined(idle).errors), at_once, service, in_one_batch(model, arguments))
 
 
 async def open_idle(pages: Sequence[LoadedPage], generator: random.Random) -> None:
@@ -229,19 +229,16 @@ async def service_and_library(page: Any, model: Model, repeats: int) -> Service:
     return Service(**sides)
 
 
-def as_many_rows(model: Model, arguments: argparse.Namespace) -> dict[int, list[float]]:
-    """Time one lookahead after one more word with as many rows as each number of people at once has together.
-
-    It has the same passes as one person's lookahead, with the rows of all: shared passes can hardly take less.
-    """
-    documents = {people: Document(model, PROMPT) for people in arguments.at_once}
-    seconds: dict[int, list[float]] = {people: [] for people in documents}
+def in_one_batch(model: Model, arguments: argparse.Namespace) -> dict[int, list[float]]:
+    """Time `lookahead_batch` after one more word in as many documents as people at once, without a service."""
+    documents = [Document(model, f"{number}. {PROMPT}") for number in range(max(arguments.at_once))]
+    seconds: dict[int, list[float]] = {people: [] for people in arguments.at_once}
     for repeat in range(-1, arguments.repeats):  # the first one prepares and is not counted
-        for people in rotated(list(documents), repeat):
-            document = documents[people]
-            document.text += f" {WORDS[repeat % len(WORDS)]}"
+        for people in rotated(arguments.at_once, repeat):
+            for document in documents[:people]:
+                document.text += f" {WORDS[repeat % len(WORDS)]}"
             began = perf_counter()
-            document.lookahead(**OPTIONS | {"k": people * OPTIONS["k"]}, heal=False)
+            lookahead_batch(documents[:people], **OPTIONS)
             if repeat >= 0:
                 seconds[people].append(perf_counter() - began)
     return seconds

@@ -79,8 +79,8 @@ class Load:
     """Errors of the documents that were idle meanwhile."""
     at_once: list[AtOnce]
     service: Service
-    as_many_rows: dict[int, list[float]]
-    """Seconds of one lookahead by the library with as many rows as people at once have together, by their number."""
+    in_one_batch: dict[int, list[float]]
+    """Seconds of one `lookahead_batch` by the library for as many documents as people at once, by their number."""
 
 
 def report(load: Load) -> str:
@@ -90,7 +90,7 @@ def report(load: Load) -> str:
     checked = sum(step.seen for step in load.steps)
     sentence = f"No error, no character lost or mixed; {checked:,} responses held their person's own secret."
     parts = [people_table(load.steps), "\n".join(["Errors:", *errors]) if errors else sentence]
-    return "\n\n".join([*parts, at_once_table(load.at_once, load.as_many_rows), service_sentence(load.service)]) + "\n"
+    return "\n\n".join([*parts, at_once_table(load.at_once, load.in_one_batch), service_sentence(load.service)]) + "\n"
 
 
 def people_table(steps: Sequence[Step]) -> str:
@@ -114,20 +114,20 @@ def _at(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
 
 
-def at_once_table(at_once: Sequence[AtOnce], as_many_rows: Mapping[int, Sequence[float]]) -> str:
+def at_once_table(at_once: Sequence[AtOnce], in_one_batch: Mapping[int, Sequence[float]]) -> str:
     """Return a table: the median seconds until the last of several people has a complete view, and by the first row.
 
-    Beside them are the seconds of one lookahead with the rows of all, and by the first row.
+    Beside them are the seconds of one `lookahead_batch` for as many documents, and by the first row.
     """
     first = at_once[0].people
     together = {one.people: median(one.seconds) for one in at_once}
-    single = {people: median(seconds) for people, seconds in as_many_rows.items()}
+    single = {people: median(seconds) for people, seconds in in_one_batch.items()}
     rows = []
     for people, seconds in together.items():
         other = single[people]
         factors = f"{seconds / together[first]:.2f}", f"{other / single[first]:.2f}"
         rows.append([str(people), f"{seconds:.3f}", factors[0], f"{other:.3f}", factors[1]])
-    header = ["people at once", "all done, s", f"by {first}", "one lookahead with as many rows, s", f"by {first}"]
+    header = ["people at once", "all done, s", f"by {first}", "lookahead_batch, s", f"by {first}"]
     return markdown(header, rows)
 
 

@@ -41,7 +41,7 @@ def test_a_short_run_finds_no_error_no_foreign_secret_and_no_growth_without_end(
         memory = [reading["memory"] for reading in step["readings"]]
         assert max(memory) - memory[0] < MOST_GROWTH
     assert [len(one["seconds"]) for one in found["at_once"]] == [1, 1]
-    assert {people: len(seconds) for people, seconds in found["as_many_rows"].items()} == {"1": 1, "2": 1}
+    assert {people: len(seconds) for people, seconds in found["in_one_batch"].items()} == {"1": 1, "2": 1}
     assert (tmp_path / "load.png").stat().st_size > 10_000
 
 
