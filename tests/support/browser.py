@@ -62,6 +62,15 @@ FORGET = """async () => {
 }"""
 
 
+LISTEN = """regions => {
+  window.spoken = [];
+  for (const region of document.querySelectorAll(regions))
+    new MutationObserver(() => { if (region.textContent) spoken.push(region.textContent); })
+      .observe(region, {childList: true, characterData: true, subtree: true});
+}"""
+LIVE_REGIONS = "[aria-live=polite], [role=status]"
+
+
 def importing(code: str) -> str:
     """The same code for a page, in which `import('/lookahead/FILE')` finds that file's present address."""
     return re.sub(r"'/lookahead/([^']+)'", lambda found: f"'{assets.scripts().address(found[1])}'", code)
@@ -249,6 +258,10 @@ class Visit:
 
     def fill(self, text: str) -> None:
         self.page.locator("#document textarea").fill(text)
+
+    def listen(self, regions: str = LIVE_REGIONS) -> None:
+        """From now on record in `window.spoken` what these live regions announce, in order."""
+        self.page.evaluate(LISTEN, regions)
 
     def control(self, name: str) -> Any:
         """A setting of the Write tab by its id; "More settings" is opened if it is inside."""

@@ -94,7 +94,7 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   const shown = branches.map((branch, index) => makeRow(branch, view, wanted, odds, apart[index]));
   const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
-  const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : atMostKnown(tokenCoverage, wanted);
+  const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : asBoundNearOne(tokenCoverage, wanted);
   if (pin && top === pin) setShares([...shown, pin], [pin]);
   const certain = shown.every(row => !row.share.atLeast), rows = shown.filter(row => row !== top);
   // Lower bounds say little of which word is likelier: the server's order does.
@@ -109,12 +109,12 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
 }
 
 /**
- * Coverage as a lower bound where it is so large that the odds are not exact enough to tell what is left.
+ * Coverage, as a lower bound if it is so near 1 that what is left is smaller than the error of the odds.
  * @param {Odds} coverage
  * @param {DrawnSettings} wanted
  * @returns {Odds}
  */
-function atMostKnown(coverage, {temperature = 1, top_p: topP = 1}) {
+function asBoundNearOne(coverage, {temperature = 1, top_p: topP = 1}) {
   const p = 1 - oddsError(temperature);
   return topP >= 1 && coverage.p > p ? {p, atLeast: true} : coverage;
 }

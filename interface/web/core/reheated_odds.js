@@ -42,8 +42,8 @@ export function oddsAfter(node, temperature, topP) {
 }
 
 /**
- * How far the odds of a token can be from the exact ones at a temperature, relative to them, since sums are packed with so
- * many digits; 0 where they are exact.
+ * The largest relative error of a token's odds at a temperature, which comes from the rounding of the packed sums. It is 0 at
+ * temperatures 0 and 1, where the odds are exact.
  * @param {number} temperature
  */
 export const oddsError = temperature => (temperature <= 0 || temperature === 1 ? 0 : 0.5 / HEAT_UNIT * (1 + 1 / temperature));

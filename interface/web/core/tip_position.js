@@ -25,9 +25,8 @@ export const meet = (one, other) => one.left < other.right && other.left < one.r
  * @returns {{left: number, top: number}}
  */
 export function tipPosition({control, toolbar, toolbars, beside = false, controls, size, page}) {
-  const right = toolbar.left - GAP, levels = [control.top, control.bottom - size.height].map(top => Math.max(0, Math.min(top, page.height - size.height)));
-  const free = levels.find(top => !controls.some(one => meet(one, {left: right - size.width, top, right, bottom: top + size.height})));
-  if (beside && right - size.width >= EDGE && free !== undefined) return {left: right - size.width, top: free};
+  const leftward = beside ? placeBeside({control, toolbar, controls, size, page}) : undefined;
+  if (leftward) return leftward;
   const left = Math.max(EDGE, Math.min(control.left, toolbar.right - size.width, page.width - EDGE - size.width));
   const below = toolbars.filter(({top}) => top >= toolbar.bottom - 1).map(({bottom}) => bottom).sort((one, other) => one - other);
   const above = toolbars.filter(({bottom}) => bottom <= toolbar.top + 1).map(({top}) => top).sort((one, other) => other - one);
@@ -42,4 +41,17 @@ export function tipPosition({control, toolbar, toolbars, beside = false, control
   });
   const {top} = rated.reduce((best, one) => (one.cost < best.cost ? one : best));
   return {left, top};
+}
+
+/**
+ * The left upper corner to the left of the toolbar, at the upper or the lower edge of the control; undefined if there is no room
+ * or a control is there.
+ * @param {{control: Box, toolbar: Box, controls: Box[], size: {width: number, height: number}, page: {height: number}}} boxes
+ */
+function placeBeside({control, toolbar, controls, size, page}) {
+  const right = toolbar.left - GAP, left = right - size.width;
+  if (left < EDGE) return undefined;
+  const levels = [control.top, control.bottom - size.height].map(top => Math.max(0, Math.min(top, page.height - size.height)));
+  const top = levels.find(level => !controls.some(one => meet(one, {left, top: level, right, bottom: level + size.height})));
+  return top === undefined ? undefined : {left, top};
 }

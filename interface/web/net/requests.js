@@ -108,7 +108,7 @@ export class ServerRequests {
   }
 
   async #send() {
-    // The request before this one may have been refused since this one was scheduled.
+    // An older request may have been refused after this one was scheduled.
     const {sentence, until} = this.#refusal, rest = until - performance.now();
     if (rest > 0) {
       this.onFailure(sentence);

@@ -65,14 +65,6 @@ def test_a_guess_is_scored_and_shows_the_rows(visit: Visit) -> None:
     assert visit.rows == 0
 
 
-HEAR = """() => {
-  window.heard = [];
-  for (const region of document.querySelectorAll('.guess-said, #branches .announcement'))
-    new MutationObserver(() => { if (region.textContent) heard.push(region.textContent); })
-      .observe(region, {childList: true, characterData: true, subtree: true});
-}"""
-
-
 LATE = """() => document.querySelector('#branches').addEventListener('show', event => {
   if (event.detail.late || !event.detail.view) return;
   event.stopImmediatePropagation();
@@ -90,18 +82,18 @@ def test_the_result_of_a_guess_is_announced_before_the_rows(visit: Visit, late: 
         visit.page.evaluate(LATE)
         visit.fill("The old keeper")
     visit.page.locator("#guess").fill("time")
-    visit.page.evaluate(HEAR)
+    visit.listen(".guess-said, #branches .announcement")
     visit.page.locator("#guess").press("Enter")
     expect(visit.page.locator("#branches .announcement")).to_contain_text(" hold ")
-    result, rows = visit.page.evaluate("heard")
+    result, rows = visit.page.evaluate("spoken")
     assert "bits of surprise" in result and rows.startswith("These 5 hold ")
     visit.fill("It was once upon")
     expect(visit.page.locator("#branches .announcement")).to_be_empty()
     wait_for_answer(visit)
-    visit.page.evaluate("heard.splice(0)")
+    visit.page.evaluate("spoken.splice(0)")
     visit.page.locator("#guess-skip").click()
     expect(visit.page.locator("#branches .announcement")).to_contain_text(" hold ")
-    assert visit.page.evaluate("heard[0]") == "Skipped: this guess does not count."
+    assert visit.page.evaluate("spoken[0]") == "Skipped: this guess does not count."
 
 
 def test_a_guess_that_is_a_row_is_said_to_be_one(visit: Visit) -> None:
