@@ -7,7 +7,8 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from contextlib import closing, nullcontext, suppress
-from functools import cached_property
+from functools import cache, cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from interface.server.branch_request import MOST_CHARACTERS, whole
@@ -247,13 +248,15 @@ def function_of(name: str) -> Callable[..., dict[str, Any]]:
     return getattr(Calls, name)  # type: ignore[no-any-return]
 
 
-def parameters_of(name: str) -> dict[str, inspect.Parameter]:
+@cache
+def parameters_of(name: str) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of the call with that name, in order and by their names, without `self`.
 
-    Their annotations are types, and no strings.
+    Their annotations are types, and no strings. Computed once for each name: it takes a tenth of what a refused call
+    costs.
     """
     parameters = inspect.signature(function_of(name), eval_str=True).parameters
-    return dict(list(parameters.items())[1:])
+    return MappingProxyType(dict(list(parameters.items())[1:]))
 
 
 def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,8 @@ class SlotLayer(CacheLayerMixin):
     def __init__(self, cache: FlatCache) -> None:
         CacheLayerMixin.__init__(self)
         self.cache = cache
+        self.bytes = 0
+        """Allocated bytes of keys and values."""
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
         """Allocate keys and values for the cache's capacity, with arbitrary contents.
@@ -34,6 +36,7 @@ class SlotLayer(CacheLayerMixin):
         self.keys = _empty_slots_like(key_states, self.cache.capacity)
         self.values = _empty_slots_like(value_states, self.cache.capacity)
         self.is_initialized = True
+        self._count_bytes()
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: object, **kwargs: object
@@ -60,6 +63,7 @@ class SlotLayer(CacheLayerMixin):
         if self.is_initialized:
             self.keys = _resized(self.keys, capacity, self.cache.used)
             self.values = _resized(self.values, capacity, self.cache.used)
+            self._count_bytes()
 
     def gather(self, slots: torch.Tensor) -> None:
         """Copy the keys and values of these slots (a 1-D tensor of indices) to the first slots, in this order.
@@ -75,13 +79,13 @@ class SlotLayer(CacheLayerMixin):
         if self.is_initialized:
             self.keys = self.values = torch.empty(0)
             self.is_initialized = False
+            self._count_bytes()
 
-    @property
-    def bytes(self) -> int:
-        """Allocated bytes of keys and values; 0 if none are allocated."""
-        if not self.is_initialized:
-            return 0
-        return sum(states.numel() * states.element_size() for states in (self.keys, self.values))
+    def _count_bytes(self) -> None:
+        """Update `bytes`, and the sum over all layers in `FlatCache.bytes`, after an allocation has changed."""
+        counted = sum(states.numel() * states.element_size() for states in (self.keys, self.values))
+        self.cache.bytes += counted - self.bytes
+        self.bytes = counted
 
     def get_seq_length(self) -> int:
         return self.cache.used
@@ -124,6 +128,9 @@ class FlatCache:
         """For each slot an integer whose bits are the slots that its node attends to, its own included."""
         self.depths = torch.zeros(0, dtype=torch.int32)
         """The depth in the tree of each slot's node, of shape (capacity,); 1 for a child of the root."""
+        self.bytes = 0
+        """Allocated bytes of keys and values, over all layers; counted when memory is allocated, since engines read it
+        for all caches."""
         self.layers = [SlotLayer(self) for _ in range(layers)]
         self.hf_cache = Cache(layers=list(self.layers))
         """The cache object that the model's forward takes."""
@@ -144,11 +151,6 @@ class FlatCache:
     def wasteful(self) -> bool:
         """Whether more than half of the allocated slots hold no node, so that `compact` would free memory."""
         return len(self.slots) * 2 < self.capacity
-
-    @property
-    def bytes(self) -> int:
-        """Allocated bytes of keys and values, over all layers."""
-        return sum(layer.bytes for layer in self.layers)
 
     def visible_below(self, parent: Node | None) -> int:
         """Return an integer whose bits are the slots of `parent` and its ancestors; 0 for the root or None.
@@ -258,3 +260,5 @@ class FlatCache:
             assert int(self.depths[slot]) == node.depth
         for layer in self.layers:
             assert not layer.is_initialized or layer.keys.shape[2] == layer.values.shape[2] == self.capacity
+            assert layer.bytes == (layer.keys.nbytes + layer.values.nbytes if layer.is_initialized else 0)
+        assert self.bytes == sum(layer.bytes for layer in self.layers)

@@ -379,8 +379,9 @@ class CachedEngine:
         Clears none if it may have them already. It may still not have them when all of those caches are cleared.
         """
         for other in sorted(self._caches, key=lambda other: other.last_use):
-            if other.last_use < cache.last_use and slots > self._slot_limit(cache):
-                other.clear()
+            if other.last_use >= cache.last_use or slots <= self._slot_limit(cache):
+                return
+            other.clear()
 
     def _cache_full_message(self, slots: int) -> str:
         needed, allowed = slots * self._slot_bytes // MEBIBYTE + 1, self.cache_bytes // MEBIBYTE
