@@ -30,6 +30,7 @@ PACKAGES = [
     CORE,
     f"{CORE}/serving",
     f"{CORE}/analysis",
+    f"{CORE}/experiments",
     f"{CORE}/training",
     f"{CORE}/document",
     f"{CORE}/strategies",

@@ -29,6 +29,7 @@ examples:
   python -m lookahead_core train-heads --help    # train heads that draft several tokens ahead
   python -m lookahead_core compress report.txt --ratio 0.25    # shorten a text to a quarter of its tokens
   python -m lookahead_core check-agreement "Once" --draft-model small/model    # how far a smaller model agrees
+  python -m lookahead_core experiment "After careful" --depth 100    # is the cache right, and what does it save
 """
 EARLY_STOPPING_HELP = (
     "stop when enough beams have ended (true), no growing one looks better (false), or none can (never)"

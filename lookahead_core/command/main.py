@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from lookahead_core.command import agreement, compression, model_loading, training
+from lookahead_core.command import agreement, compression, experiment, model_loading, training
 from lookahead_core.command.arguments import DESCRIBE, MODEL_OPTIONS, Parser, parse_arguments
 from lookahead_core.command.generation import GenerationCommand
 from lookahead_core.command.terminal import Screen, complain
@@ -50,12 +50,11 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> None:
     if words and words[0] == training.NAME:
         return training.run(_parse_subcommand(training, words[1:]))
-    if words and words[0] == agreement.NAME:
-        arguments = _parse_subcommand(agreement, words[1:])
-        return agreement.run(arguments, _screen(arguments))
-    if words and words[0] == compression.NAME:
-        arguments = _parse_subcommand(compression, words[1:])
-        return compression.run(arguments, _screen(arguments))
+    for subcommand in (agreement, compression, experiment):
+        if words and words[0] == subcommand.NAME:
+            arguments = _parse_subcommand(subcommand, words[1:])
+            subcommand.run(arguments, _screen(arguments))
+            return
     arguments = parse_arguments(words)
     screen = _screen(arguments)
     if DESCRIBE.key in arguments:

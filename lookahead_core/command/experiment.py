@@ -1,0 +1,110 @@
+"""The subcommand `experiment`: branches with the KV cache and without it, compared at each depth."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from lookahead_core.command import json_output, model_loading, terminal
+from lookahead_core.command.standard_input import read_standard_input
+from lookahead_core.serving.json_values import json_safe
+
+NAME = "experiment"
+DESCRIPTION = """\
+Grow branches after a prompt twice, with the KV cache and by reading every path again from its beginning. Are the logits
+equal at each depth, and what does the cache save? An experiment of depth 100 has the figures of every depth below.
+"""
+EPILOG = """\
+examples:
+  python -m lookahead_core experiment "After careful"
+  python -m lookahead_core experiment "After careful" --depth 100 --csv depths.csv
+  python -m lookahead_core experiment "After careful" --levels 2    # branches split at the first and second token
+"""
+OPTIONS = ("k", "depth", "levels")
+SHOWN_DEPTHS = 10
+"""Lines of the table on the screen, at even distances."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the prompt and options of `experiment` to its parser; the caller adds the model's options.
+
+    The parsed arguments have the keys of options only if they are on the command line.
+    """
+    parser.add_argument("prompt", help='the text before the branches; "-" reads it, without its last line break')
+    group = parser.add_argument_group("experiment")
+    absent: dict[str, Any] = {"default": argparse.SUPPRESS}
+    group.add_argument("--k", type=int, metavar="N", help="branches, and children of each split (5)", **absent)
+    group.add_argument("--depth", type=int, metavar="N", help="tokens of each branch, up to 100 (10)", **absent)
+    group.add_argument("--levels", type=int, metavar="N", help="first tokens at which branches split (1)", **absent)
+    group.add_argument("--csv", metavar="FILE", help="write a table with one line for each depth", **absent)
+    group.add_argument("--json", action="store_true", help="write one JSON document and nothing else", **absent)
+
+
+def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
+    """Run the experiment and write its result to `screen`; with `--csv` also a file, with `--json` a JSON document.
+
+    Raises ValueError for wrong options, OSError for a file that cannot be written, and LookaheadError if the model
+    cannot be loaded or the experiment is not possible with it.
+    """
+    terminal.report("Starting")
+    from lookahead_core.experiments.cache_experiment import CacheExperimentOptions, cache_experiment_steps
+    from lookahead_core.experiments.cache_table import cache_csv, cache_table
+
+    prompt = read_standard_input() if arguments["prompt"] == "-" else arguments["prompt"]
+    options = {name: arguments[name] for name in OPTIONS if name in arguments}
+    checked = CacheExperimentOptions(**options)  # before the model is loaded, which takes longer
+    model = model_loading.load(arguments)
+    for found in cache_experiment_steps(model, prompt, **options):
+        terminal.report("Comparing", len(found.steps) / checked.depth)
+    terminal.report("")
+    if "csv" in arguments:
+        Path(arguments["csv"]).write_text(cache_csv(found), encoding="utf-8")
+    if "json" not in arguments:
+        for line in _lines(found, checked.depth):
+            screen.line(line)
+        return
+    result = {
+        "method": NAME,
+        "equal": found.equal,
+        "prompt_tokens": found.prompt_tokens,
+        "steps": list(cache_table(found)),
+        "branches": [{"text": text, "token_ids": ids} for text, ids in zip(found.texts, found.token_ids, strict=True)],
+        "energy_source": found.energy_source,
+        "model": json_output.model_as_json(model),
+        "options": {name: getattr(checked, name) for name in OPTIONS},
+    }
+    screen.line(json.dumps(json_safe(result), allow_nan=False))
+
+
+def _lines(found: Any, depth: int) -> list[str]:
+    """Return the lines that show a `CacheExperiment`: a table of some depths, the verdict, and the work."""
+    from lookahead_core.experiments.cache_table import cache_table
+
+    lines = ["depth  equal  largest difference  seconds with cache  without  ratio"]
+    shown = {*range(0, depth, max(1, depth // SHOWN_DEPTHS)), depth - 1}
+    for index, row in enumerate(cache_table(found)):
+        if index in shown:
+            with_cache, without = float(row["cached_seconds"]), float(row["uncached_seconds"])  # type: ignore[arg-type]
+            lines.append(
+                f"{row['depth']:>5}  {row['equal']!s:>5}  {row['difference']:>18.2e}  {with_cache:>18.3f}  "
+                f"{without:>7.3f}  {without / with_cache:>5.1f}"
+            )
+    cached, uncached = found.cached, found.uncached
+    return [
+        *lines,
+        "",
+        f"{found.equal}: the logits with and without the cache are {'equal' if found.equal else 'not equal'}.",
+        f"With the cache: {_work(cached)}; {found.steps[-1].cache_bytes:,} bytes of cache.",
+        f"Without it: {_work(uncached)}.",
+        f"Joules are {found.energy_source}.",
+    ]
+
+
+def _work(work: Any) -> str:
+    """Return the figures of a `Work` in words."""
+    return (
+        f"{work.passes:,} pass{'es' * (work.passes != 1)}, {work.tokens:,} tokens, {work.seconds:.2f} s, "
+        f"{work.cpu_seconds:.2f} s of processor time, {work.joules:.1f} J"
+    )

@@ -1,0 +1,1 @@
+"""Experiments that show how decoding works: each measures the engine that everything else here uses."""

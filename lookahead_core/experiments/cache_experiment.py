@@ -1,0 +1,286 @@
+"""The cache experiment: branches grown with the KV cache and without it, with the logits of both compared.
+
+Both sides grow the same tokens. At each depth, the model's engine evaluates the newest token of every branch, and
+transformers' plain forward reads every whole path again, as a program without a cache would.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import torch
+
+from lookahead_core.document.document import Document
+from lookahead_core.engines.dispatch import dispatcher_of
+from lookahead_core.engines.engine import Engine, prefill_in_chunks
+from lookahead_core.engines.uncached import UncachedEngine
+from lookahead_core.errors import LookaheadError, ModelError
+from lookahead_core.experiments.energy import EnergyCounter, energy_counter
+from lookahead_core.model import Model
+from lookahead_core.steps import last_step
+from lookahead_core.strategies.rules import LogitRules
+from lookahead_core.text.codec import split_bytes
+from lookahead_core.tree import Node, TokenTree
+from lookahead_core.validation import check_integer, parse_options
+
+T = TypeVar("T")
+FLOAT32_BOUND = 1e-5
+"""The largest difference of two logits that counts as equal in float32, as a part of the row's largest logit."""
+HALF_PRECISION_BOUND = 0.03
+"""The same in bfloat16 and float16."""
+MAX_BRANCHES = 200
+"""The most branches of an experiment."""
+UNCACHED_PASS_TOKENS = 512
+"""Tokens of an uncached pass at most, unless one path has more: others who use the model wait for one such pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheExperimentOptions:
+    """The options of `cache_experiment`; a wrong one raises ValueError."""
+
+    k: int = 5
+    """Branches after the prompt, and children of each split; 1 to 20."""
+    depth: int = 10
+    """Tokens of each branch; 1 to 100."""
+    levels: int = 1
+    """At how many of the first tokens branches split, 1 to 3: with 2, each first token gets `k` second ones."""
+
+    def __post_init__(self) -> None:
+        check_integer("k", self.k, 1, 20)
+        check_integer("depth", self.depth, 1, 100)
+        check_integer("levels", self.levels, 1, 3)
+        branches = self.k ** min(self.levels, self.depth)
+        if branches > MAX_BRANCHES:
+            raise ValueError(
+                f"k is {self.k} and levels is {self.levels}, which makes {branches:,} branches; "
+                f"choose a lower k, so that there are at most {MAX_BRANCHES}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one side of the experiment needed."""
+
+    seconds: float = 0.0
+    """Seconds of its passes, without the time it waited for others who use the model."""
+    cpu_seconds: float = 0.0
+    """Processor time of the whole process, all threads together, in these seconds."""
+    passes: int = 0
+    """Number of forward passes."""
+    tokens: int = 0
+    """Number of tokens computed in them, each as often as it was computed."""
+    joules: float = 0.0
+    """Energy in these seconds, as `CacheExperiment.energy_source` says."""
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.seconds + other.seconds,
+            self.cpu_seconds + other.cpu_seconds,
+            self.passes + other.passes,
+            self.tokens + other.tokens,
+            self.joules + other.joules,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStep:
+    """The predictions from which the branches' tokens at one depth are chosen, computed by both sides."""
+
+    depth: int
+    """The position of the chosen tokens in their branches, from 1."""
+    rows: int
+    """Number of predictions: 1 after the prompt, then one for each branch."""
+    difference: float
+    """The largest difference between the two logits of a token; NaN if a logit is no number."""
+    relative_difference: float
+    """The largest difference in a row of logits as a part of the row's largest logit, over all rows."""
+    bound: float
+    """The largest `relative_difference` that counts as equal: FLOAT32_BOUND or HALF_PRECISION_BOUND."""
+    other_tokens: int
+    """Number of predictions whose most likely token differs between the sides."""
+    cached: Work
+    uncached: Work
+    cache_bytes: int
+    """Bytes of the cache after this step."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether the logits of both sides are equal, within `bound`."""
+        return self.relative_difference <= self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class CacheExperiment:
+    """The result of `cache_experiment`, or a part of it while it runs."""
+
+    prompt_tokens: int
+    """Tokens that the model reads before the branches, with a start token."""
+    steps: tuple[CacheStep, ...]
+    """One for each depth so far, from 1."""
+    token_ids: tuple[tuple[int, ...], ...]
+    """The tokens of each branch, up to the depth of the last step."""
+    texts: tuple[str, ...]
+    """The text of each branch, in whole characters; empty strings if the model has no tokenizer."""
+    energy_source: str
+    """How the joules are known."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether the logits of both sides are equal at every depth so far."""
+        return all(step.equal for step in self.steps)
+
+    @property
+    def cached(self) -> Work:
+        """The work of all steps with the cache."""
+        return sum((step.cached for step in self.steps), Work())
+
+    @property
+    def uncached(self) -> Work:
+        """The work of all steps without it."""
+        return sum((step.uncached for step in self.steps), Work())
+
+
+def cache_experiment(model: Model, prompt: str, **options: Any) -> CacheExperiment:
+    """Grow branches after a prompt with the cache and without it; return the differences and the work of both.
+
+    `options` are those of `CacheExperimentOptions`. Branches split into the `k` most likely tokens at each of the first
+    `levels` tokens, and go on with the most likely one. An end token does not end them: all depths have the same rows.
+    Raises ValueError for a wrong option, LookaheadError for an empty prompt if the model has no start token or
+    for branches that do not fit into the model's context, and ModelError for a model that runs without a cache.
+    """
+    return last_step(cache_experiment_steps(model, prompt, **options))
+
+
+def cache_experiment_steps(
+    model: Model, prompt: str, *, reference: UncachedEngine | None = None, **options: Any
+) -> Iterator[CacheExperiment]:
+    """Do the same as `cache_experiment`, as a generator: yield the result so far after each forward pass.
+
+    Between passes the caller can show progress, serve others, or stop. Only the last result is complete. `reference`
+    computes without the cache; if None, one is made from `model.hf_model`.
+    """
+    checked = parse_options(CacheExperimentOptions, options, "cache_experiment")
+    require_cache(model)
+    head = _head_of(model, prompt, checked.depth)
+    reference = reference or UncachedEngine(model.hf_model)
+    energy = energy_counter(model.device)
+    found = CacheExperiment(head.depth, (), (), (), energy.source)
+    frontier = [head]
+    for depth in range(1, checked.depth + 1):
+        cached, uncached = _Meter(head.tree, energy), _Meter(head.tree, energy)
+        logits = yield from _after_each(_cached_passes(model.engine, frontier, cached), found)
+        others = yield from _after_each(_uncached_passes(reference, frontier, uncached), found)
+        compared = _compare(torch.cat(logits), torch.cat(others), model.hf_model.dtype)
+        step = CacheStep(
+            depth, len(frontier), *compared, cached.work, uncached.work, model.engine.cache_usage(head.tree)[1]
+        )
+        count = checked.k if depth <= checked.levels else 1
+        frontier = [
+            head.tree.expand(node, token_id)
+            for node, row in zip(frontier, torch.cat(logits), strict=True)
+            for token_id in row.topk(min(count, len(row))).indices.tolist()
+        ]
+        paths = tuple(tuple(node.token_id for node in head.tree.path(node, below=head)) for node in frontier)
+        texts = tuple(_text(model, path) for path in paths)
+        found = replace(found, steps=(*found.steps, step), token_ids=paths, texts=texts)
+        yield found
+
+
+def require_cache(model: Model) -> None:
+    """Raise ModelError if the model's engine has no cache to compare with, or computes in another process."""
+    if model.engine_reason:
+        raise ModelError(
+            f"This model runs without a cache, because {model.engine_reason}; choose another model for this experiment."
+        )
+    if dispatcher_of(model.engine) is not None:
+        raise ModelError("This experiment does not run on shared GPUs: run the app on hardware of its own.")
+
+
+class _Meter:
+    """Adds up the work of one side: `with meter.measure():` around each pass."""
+
+    def __init__(self, tree: TokenTree, energy: EnergyCounter) -> None:
+        self.work = Work()
+        self._tree, self._energy = tree, energy
+
+    @contextmanager
+    def measure(self) -> Iterator[None]:
+        passes, tokens = self._tree.work.passes, self._tree.work.tokens
+        joules, cpu_seconds, seconds = self._energy.read(), time.process_time(), time.perf_counter()
+        yield
+        self.work += Work(
+            time.perf_counter() - seconds,
+            time.process_time() - cpu_seconds,
+            self._tree.work.passes - passes,
+            self._tree.work.tokens - tokens,
+            self._energy.read() - joules,
+        )
+
+    def subtract(self, seconds: float) -> None:
+        """Leave out seconds in which the side waited for others."""
+        self.work += Work(seconds=-seconds)
+
+
+def _head_of(model: Model, prompt: str, depth: int) -> Node:
+    """Return the node at the prompt's end in a tree of its own; LookaheadError if the branches do not fit after it."""
+    start = Document(model, prompt).generation_start(LogitRules(max_new_tokens=depth))
+    most = model.context_length
+    if start.seen_from > 0 or (most is not None and start.head.depth + depth > most):
+        raise LookaheadError(
+            f"The prompt has {len(start.token_ids):,} tokens, and with {depth} more it does not fit into the model's "
+            f"context of {most:,}; shorten it."
+        )
+    return start.head
+
+
+def _after_each(steps: Iterable[T], found: CacheExperiment) -> Generator[CacheExperiment, None, T]:
+    """Yield `found` for each step and return the last one, of which there must be one."""
+    for last in steps:  # noqa: B007
+        yield found
+    return last
+
+
+def _cached_passes(engine: Engine, nodes: Sequence[Node], meter: _Meter) -> Iterator[list[torch.Tensor]]:
+    """Evaluate nodes with the engine; yield an empty list after each pass of prefill, and at last their logits."""
+    chunks = prefill_in_chunks(engine, nodes[0])
+    while True:
+        with meter.measure():
+            if next(chunks, None) is None:
+                break
+        yield []
+    with meter.measure():
+        scores = engine.score(nodes)
+        logits = scores.logits_of(nodes).float().cpu().clone()
+    meter.subtract(scores.waited)
+    yield [logits]
+
+
+def _uncached_passes(engine: UncachedEngine, nodes: Sequence[Node], meter: _Meter) -> Iterator[list[torch.Tensor]]:
+    """Read the whole path to each node, several at a time; yield after each pass all logits so far, in order."""
+    found: list[torch.Tensor] = []
+    count = max(1, UNCACHED_PASS_TOKENS // nodes[0].depth)
+    for first in range(0, len(nodes), count):
+        some = nodes[first : first + count]
+        with meter.measure():
+            found.append(engine.score(some).logits_of(some).float().cpu())
+        yield found
+
+
+def _compare(logits: torch.Tensor, others: torch.Tensor, dtype: torch.dtype) -> tuple[float, float, float, int]:
+    """Return the fields `difference` to `other_tokens` of a `CacheStep` for two tensors of shape (rows, vocabulary)."""
+    differences = (logits - others).abs().amax(-1)
+    relative = differences / others.abs().amax(-1)
+    bound = FLOAT32_BOUND if dtype == torch.float32 else HALF_PRECISION_BOUND
+    other_tokens = int((logits.argmax(-1) != others.argmax(-1)).sum())
+    return float(differences.max()), float(relative.max()), bound, other_tokens
+
+
+def _text(model: Model, token_ids: Sequence[int]) -> str:
+    """Return the whole characters of some tokens; "" if the model has no tokenizer."""
+    if model.tokenizer is None:
+        return ""
+    return split_bytes(b"", b"".join(map(model.codec.bytes_of, token_ids)))[0]

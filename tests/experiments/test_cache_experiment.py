@@ -1,0 +1,142 @@
+"""The cache experiment: its verdict, its branches and its counts, against plain forwards and counts made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from lookahead_core import Document, LookaheadError, Model, ModelError, load_model
+from lookahead_core.engines import cached
+from lookahead_core.experiments.cache_experiment import cache_experiment, cache_experiment_steps
+from lookahead_core.experiments.cache_table import COLUMNS, cache_csv, cache_table
+from tests.conftest import tiny_llama
+
+PROMPT = "The keeper watched the sea"
+
+
+@pytest.fixture(scope="module")
+def model(byte_tokenizer: Any) -> Model:
+    return load_model(tiny_llama(len(byte_tokenizer), seed=3), tokenizer=byte_tokenizer, dtype="float32")
+
+
+def greedy(model: Model, token_ids: list[int], count: int) -> list[int]:
+    """The most likely continuation, by plain forwards over the whole text."""
+    for _ in range(count):
+        with torch.no_grad():
+            token_ids = [*token_ids, int(model.hf_model(torch.tensor([token_ids])).logits[0, -1].argmax())]
+    return token_ids
+
+
+def test_the_branches_are_greedy_continuations_of_the_likeliest_tokens(model: Model) -> None:
+    prompt = list(Document(model, PROMPT).token_ids)
+    found = cache_experiment(model, PROMPT, k=3, depth=6)
+    with torch.no_grad():
+        first = model.hf_model(torch.tensor([prompt])).logits[0, -1].topk(3).indices.tolist()
+    assert [list(ids) for ids in found.token_ids] == [
+        greedy(model, [*prompt, token_id], 5)[len(prompt) :] for token_id in first
+    ]
+    document = Document(model, PROMPT)
+    for branch, text in zip(document.lookahead(k=3, depth=6).branches, found.texts, strict=True):
+        assert branch.ended or branch.text == text
+
+
+def test_with_two_levels_every_first_token_has_its_own_second_tokens(model: Model) -> None:
+    found = cache_experiment(model, PROMPT, k=3, depth=4, levels=2)
+    assert [step.rows for step in found.steps] == [1, 3, 9, 9]
+    assert len(set(found.token_ids)) == 9
+    prompt = list(Document(model, PROMPT).token_ids)
+    for first in dict.fromkeys(ids[0] for ids in found.token_ids):
+        with torch.no_grad():
+            best = model.hf_model(torch.tensor([[*prompt, first]])).logits[0, -1].topk(3).indices.tolist()
+        assert [ids[1] for ids in found.token_ids if ids[0] == first] == best
+
+
+def test_the_logits_are_equal_and_the_differences_are_those_of_the_engine(model: Model) -> None:
+    found = cache_experiment(model, PROMPT, k=4, depth=12)
+    assert found.equal
+    assert all(step.relative_difference <= 1e-5 and not step.other_tokens for step in found.steps)
+    assert any(step.difference > 0 for step in found.steps), "two different computations, not one result twice"
+
+
+def test_a_mask_that_shows_a_token_of_another_branch_turns_the_verdict(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = cached.CachedEngine._masks
+
+    def masks(self: Any, cache: Any, nodes: Any) -> Any:
+        made = make(self, cache, nodes)
+        if cache.used:
+            made[..., -1] = 0.0  # the last branch's token
+        return made
+
+    assert cache_experiment(model, PROMPT, k=4, depth=4).equal
+    monkeypatch.setattr(cached.CachedEngine, "_masks", masks)
+    found = cache_experiment(model, PROMPT, k=4, depth=4)
+    assert not found.equal
+    assert found.steps[0].equal, "the prompt alone has no other branch"
+
+
+def test_passes_and_tokens_are_counted_as_a_lookahead_counts_them(model: Model) -> None:
+    prompt = len(Document(model, PROMPT).token_ids)
+    found = cache_experiment(model, PROMPT, k=4, depth=7)
+    cost = Document(model, PROMPT).lookahead(k=4, depth=7).cost
+    assert (found.cached.passes, found.cached.tokens) == (7, prompt + 4 * 6)
+    assert (found.cached.passes, found.cached.tokens) == (cost.passes, cost.tokens)
+    assert found.uncached.tokens == prompt + sum(4 * (prompt + depth) for depth in range(1, 7))
+    assert found.steps[-1].cache_bytes > 0
+    assert found.cached.seconds > 0
+    assert found.uncached.cpu_seconds > 0
+    assert found.uncached.joules > 0
+
+
+def test_the_table_has_the_figures_of_an_experiment_of_every_depth(model: Model) -> None:
+    found = cache_experiment(model, PROMPT, k=2, depth=5)
+    rows = list(cache_table(found))
+    assert [row["depth"] for row in rows] == [1, 2, 3, 4, 5]
+    shorter = cache_experiment(model, PROMPT, k=2, depth=3)
+    for name in ("cached_passes", "cached_tokens", "uncached_passes", "uncached_tokens"):
+        assert rows[2][name] == list(cache_table(shorter))[-1][name]
+    header, *lines = cache_csv(found).splitlines()
+    assert header == ",".join(COLUMNS)
+    assert [line.split(",")[0] for line in lines] == ["1", "2", "3", "4", "5"]
+
+
+def test_long_paths_are_read_in_several_passes_between_which_a_caller_can_stop(model: Model) -> None:
+    steps = cache_experiment_steps(model, "the sea and the sky " * 12, k=20, depth=2)
+    passes = 0
+    for found in steps:
+        passes += 1
+        if len(found.steps) == 2:
+            break
+    assert found.uncached.passes > 2
+    assert passes >= found.uncached.passes + found.cached.passes
+
+
+@pytest.mark.parametrize(
+    ("options", "because"),
+    [
+        ({"k": 0}, "k is 0, and must be a whole number from 1 to 20."),
+        ({"depth": 101}, "depth is 101, and must be a whole number from 1 to 100."),
+        ({"k": 20, "levels": 2}, "which makes 400 branches"),
+        ({"breadth": 2}, "breadth is not an option of cache_experiment"),
+    ],
+)
+def test_a_wrong_option_gets_a_sentence(model: Model, options: dict[str, int], because: str) -> None:
+    with pytest.raises(ValueError, match=because):
+        cache_experiment(model, PROMPT, **options)
+
+
+def test_branches_that_do_not_fit_into_the_context_get_a_sentence(byte_tokenizer: Any) -> None:
+    short = load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=20), tokenizer=byte_tokenizer)
+    with pytest.raises(LookaheadError, match="does not fit into the model's context of 20"):
+        cache_experiment(short, PROMPT, depth=30)
+    with pytest.raises(LookaheadError, match="does not fit into the model's context of 20"):
+        cache_experiment(short, PROMPT * 10, depth=2)
+
+
+def test_a_model_without_a_cache_gets_a_sentence(byte_tokenizer: Any) -> None:
+    uncached = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, engine="uncached")
+    with pytest.raises(ModelError, match="This model runs without a cache, because"):
+        cache_experiment(uncached, PROMPT)
