@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from interface.http import assets, endpoints, gradio_calls, operations, page_functions
+from interface.http import assets, endpoints, gradio_calls, operations, page_functions, plotly_script
 from interface.http.caller_address import remember_peers
 from interface.http.caller_gate import CallerGate
 from interface.http.page_refusals import PageRefusals
@@ -19,7 +19,7 @@ from interface.server.guess_service import GuessService
 from interface.server.logs import configure_logs
 from interface.server.model_loading import ModelLoader
 from interface.server.rate_limits import CallerLimits
-from interface.tabs import assistant, highlights, internals, rewrite, writer
+from interface.tabs import assistant, highlights, internals, lab, rewrite, writer
 from interface.web.header import Header
 from interface.web.theme import VARIABLES, theme
 
@@ -57,6 +57,8 @@ def build(loader: ModelLoader, address: str | None = None) -> gr.Blocks:
                 assistant.build(service)
             with gr.Tab("Internals"):
                 internals.build(loader)
+            with gr.Tab("Lab"):
+                lab.build(loader)
         gradio_calls.build(loader)
         timer = gr.Timer(STATUS_INTERVAL)
 
@@ -96,6 +98,7 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
         "app_kwargs": {
             "routes": [
                 assets.route(),
+                plotly_script.route(),
                 *page_functions.routes(),
                 *endpoints.routes(loader),
                 *operations.routes(loader, settings.metrics_token),

@@ -36,7 +36,7 @@ def test_the_page_has_a_tab_for_each_package_of_tabs_with_its_script() -> None:
     page = build(ModelLoader(lambda report: pytest.fail("loaded")))
     components = page.config["components"]
     labels = [each["props"]["label"] for each in components if each["type"] == "tabitem"]
-    assert labels == ["Write", "Rewrite", "Highlights", "Type assistant", "Internals"]
+    assert labels == ["Write", "Rewrite", "Highlights", "Type assistant", "Internals", "Lab"]
     scripts = " ".join(str(each["props"].get("js_on_load", "")) for each in components)
     folders = sorted(path.name for path in (ROOT / "interface" / "tabs").iterdir() if (path / "tab.py").exists())
     assert not page.analytics_enabled

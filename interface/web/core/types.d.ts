@@ -146,6 +146,8 @@ export interface BranchRequest extends PromptFields, Partial<ViewOptionsOfReques
   text?: string;
   accepted?: AcceptedPiece[];
   edits?: RowEdit[];
+  /** Lab: the options of the cache experiment. */
+  experiment?: {k: number, depth: number, levels: number};
   /** Highlights tab: the character where branches replace the text, and the number of that opening. */
   start?: number;
   opened?: number;
@@ -659,3 +661,37 @@ export interface OddsRow extends SpelledToken { id: number; came: boolean; rank:
 
 /** The sliders of the Internals tab. */
 export interface Processing { temperature: number; topP: number }
+
+// The Lab.
+
+/** One depth of the cache experiment; figures of work are sums from the prompt on. */
+export interface CacheRow {
+  depth: number;
+  rows: number;
+  equal: boolean;
+  /** Null if a logit is no number. */
+  difference: number | null;
+  relative_difference: number | null;
+  bound: number;
+  other_tokens: number;
+  cached_seconds: number;
+  cached_cpu_seconds: number;
+  cached_passes: number;
+  cached_tokens: number;
+  cached_joules: number;
+  uncached_seconds: number;
+  uncached_cpu_seconds: number;
+  uncached_passes: number;
+  uncached_tokens: number;
+  uncached_joules: number;
+  cache_bytes: number;
+}
+
+/** The cache experiment's result, or the part of it that is known while it runs. */
+export interface CacheView {
+  prompt_tokens: number;
+  equal: boolean;
+  steps: CacheRow[];
+  branches: string[];
+  energy_source: string;
+}

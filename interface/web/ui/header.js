@@ -4,6 +4,7 @@ import {find, setText} from './elements.js';
 import {Tips} from './tips.js';
 import {dispatch} from './events.js';
 import {listenToTabKeys} from './tab_keys.js';
+import {openLinkedTabs} from './tab_links.js';
 
 /** @type {LoadingStatus} */
 const OUTDATED = {state: 'error', fraction: null, sentence: 'The server has a newer version of this page. Reload the page; your text is kept.'};
@@ -25,6 +26,7 @@ export function mount({element, props, watch}) {
   status = find(element, '#status');
   new Tips(document.body);
   listenToTabKeys(document.body);
+  openLinkedTabs(document.body);
   const take = () => {
     const was = loading.state;
     loading = props.value;

@@ -194,6 +194,18 @@ def test_the_internals_tab(opened: Visit) -> None:
     check(opened, "a conversation")
 
 
+def test_the_lab_tab(opened: Visit) -> None:
+    page = opened.page
+    opened.open_tab("Lab")
+    check(opened, "before a run")
+    page.locator(".cache-form .run").click()
+    page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
+    page.locator("#lab-cache .plot .scatterlayer").last.wait_for(state="attached", timeout=PATIENCE)
+    for summary in page.locator("#lab-cache summary").all():
+        summary.click()
+    check(opened, "after a run, all lists open")
+
+
 def show(visit: Visit, view: str) -> None:
     visit.page.locator(f"#controls .views input[value={view}]").check(force=True)
     visit.page.wait_for_timeout(300)

@@ -1,0 +1,87 @@
+// The figures of the cache experiment in words, and as tables.
+/** @import {CacheRow, CacheView} from '../../web/core/types.d.ts' */
+import {formatCount, formatNumber} from '../../web/core/figures_and_labels.js';
+
+/** A number with three significant digits. @param {number} value */
+const figure = value => String(Number(value.toPrecision(3)));
+
+/** @type {Record<string, string>} */
+const SUPERSCRIPTS = {'-': '⁻', '+': '', 0: '⁰', 1: '¹', 2: '²', 3: '³', 4: '⁴', 5: '⁵', 6: '⁶', 7: '⁷', 8: '⁸', 9: '⁹'};
+
+/**
+ * A small number with a power of ten: "1.5 × 10⁻⁵".
+ * @param {number | null} value
+ */
+export function difference(value) {
+  if (value === null) return 'not a number';
+  if (value === 0) return '0';
+  const [factor, power] = value.toExponential(1).split('e');
+  return `${factor} × 10${[...power].map(sign => SUPERSCRIPTS[sign]).join('')}`;
+}
+
+/** @param {CacheView} view */
+export const lastRow = ({steps}) => steps[steps.length - 1];
+
+/**
+ * What the verdict means, in one sentence.
+ * @param {CacheView} view
+ */
+export function verdictSentence(view) {
+  const {steps, equal} = view, worst = Math.max(...steps.map(row => row.difference ?? Infinity)), {bound} = lastRow(view);
+  const compared = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
+  const share = `${figure(100 * bound)} % of the largest logit`;
+  if (equal) return `${compared} with the cache have the logits of those without it: the largest difference is ${difference(worst)}, where up to ${share} counts as equal.`;
+  const first = steps.find(row => !row.equal);
+  return `The logits with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${difference(first?.difference ?? null)}, where up to ${share} counts as equal.`;
+}
+
+/** How many times as much one side needs. @param {number} cached @param {number} uncached */
+const times = (cached, uncached) => (cached > 0 ? `${figure(uncached / cached)} ×` : '–');
+
+/**
+ * The rows of the table of costs: what is counted, with the cache, without it, and the ratio.
+ * @param {CacheView} view
+ * @returns {string[][]}
+ */
+export function costRows(view) {
+  const last = lastRow(view);
+  /** @type {[name: string, cached: number, uncached: number, write: (value: number) => string][]} */
+  const costs = [
+    ['Time', last.cached_seconds, last.uncached_seconds, value => `${figure(value)} s`],
+    ['Processor time', last.cached_cpu_seconds, last.uncached_cpu_seconds, value => `${figure(value)} s`],
+    ['Forward passes', last.cached_passes, last.uncached_passes, formatNumber],
+    ['Tokens computed', last.cached_tokens, last.uncached_tokens, formatNumber],
+    ['Energy', last.cached_joules, last.uncached_joules, value => `${figure(value)} J`],
+  ];
+  return [
+    ...costs.map(([name, cached, uncached, write]) => [name, write(cached), write(uncached), times(cached, uncached)]),
+    ['Memory of the cache', formatBytes(last.cache_bytes), 'none', '–'],
+  ];
+}
+
+/** @param {number} bytes */
+export const formatBytes = bytes => (bytes < 1e6 ? `${figure(bytes / 1e3)} KB` : `${figure(bytes / 1e6)} MB`);
+
+export const DEPTH_HEADS = ['Depth', 'Equal', 'Difference', 'With cache', 'Without', 'Ratio', 'Tokens', 'Without'];
+
+/**
+ * The cells of one depth: sums from the prompt on.
+ * @param {CacheRow} row
+ */
+export const depthCells = row => [
+  String(row.depth), row.equal ? 'yes' : 'no', difference(row.difference), `${row.cached_seconds.toFixed(3)} s`, `${row.uncached_seconds.toFixed(3)} s`,
+  figure(row.uncached_seconds / row.cached_seconds), formatNumber(row.cached_tokens), formatNumber(row.uncached_tokens),
+];
+
+/** @param {CacheView} view */
+export const methodSentence = ({energy_source: source}) =>
+  `With the cache, all branches are computed in one pass for each depth by the engine of the Write tab. Without it, transformers’ own forward reads each whole path again, several in one pass. Energy is ${source}.`;
+
+/**
+ * All figures as comma-separated values, with a line of names.
+ * @param {CacheView} view
+ */
+export function csvOf({steps}) {
+  const names = Object.keys(steps[0]);
+  return [names.join(','), ...steps.map(row => names.map(name => row[/** @type {keyof CacheRow} */ (name)] ?? '').join(','))].join('\n') + '\n';
+}

@@ -1,0 +1,103 @@
+"""The server side of the Lab's cache page: branches with the KV cache and without it, compared at each depth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, cast
+
+from interface.server.branch_request import BranchRequest, whole
+from interface.server.page_session import PageSession, View
+from lookahead_core.serving.json_values import json_safe
+
+if TYPE_CHECKING:
+    from lookahead_core import Model
+    from lookahead_core.engines.uncached import UncachedEngine
+    from lookahead_core.experiments.cache_experiment import CacheExperiment
+
+MOST_PROMPT = 2_000
+"""The most characters of a prompt: without the cache, each pass reads all of it again."""
+LIMITS = {"k": 20, "depth": 100, "levels": 3}
+"""The options of the experiment, and the highest value of each; the lowest is 1."""
+
+
+@dataclass(frozen=True)
+class CacheRequest(BranchRequest):
+    """A request for the cache experiment after a prompt, `text`."""
+
+    experiment: Mapping[str, int] = field(default_factory=dict)
+    """Keyword arguments for `cache_experiment`."""
+
+    @classmethod
+    def from_json(cls, payload: object) -> CacheRequest:
+        """Return the request in a page's JSON; raise ValueError if it is invalid, or the prompt empty or too long.
+
+        The field `experiment` is an object with the keys of LIMITS. Of the other fields only `page`, `number`,
+        `revision` and `text` are used.
+        """
+        fields = payload if isinstance(payload, dict) else {}
+        used = {name: fields.get(name) for name in ("page", "number", "revision", "text")}
+        request = cast("CacheRequest", super().from_json(used | {"k": 1, "depth": 1, "ahead": False}))
+        if not request.text:
+            raise ValueError("Write a prompt: the branches begin after it.")
+        if len(request.text) > MOST_PROMPT:
+            raise ValueError(
+                f"The prompt has {len(request.text):,} characters, and at most {MOST_PROMPT:,} are allowed here: "
+                "shorten it."
+            )
+        experiment = fields.get("experiment")
+        chosen = experiment if isinstance(experiment, dict) else {}
+        return replace(
+            request, experiment={name: whole(name, chosen.get(name), 1, most) for name, most in LIMITS.items()}
+        )
+
+
+class CacheSession(PageSession):
+    """The session of a page of the Lab that runs the cache experiment; it grows no branches to choose from."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._reference: UncachedEngine | None = None
+
+    def answer_steps(self, request: BranchRequest) -> Iterator[View]:
+        """Run the experiment: a generator of JSON values, one for each forward pass, and the whole result at the end.
+
+        A step has the state "thinking" and as `view` the result so far (see `as_json`); or it is `{}`, if the result is
+        the same as before. The last one has the state "settled". `request` must be a CacheRequest. Raises the errors of
+        `cache_experiment`.
+        """
+        from lookahead_core.engines.uncached import UncachedEngine
+        from lookahead_core.experiments.cache_experiment import cache_experiment_steps, require_cache
+
+        assert isinstance(request, CacheRequest)
+        require_cache(self.model)
+        self._reference = self._reference or UncachedEngine(self.model.hf_model)
+        known = 0
+        for found in cache_experiment_steps(self.model, request.text, reference=self._reference, **request.experiment):
+            if len(found.steps) > known:
+                known = len(found.steps)
+                yield {"state": "thinking", "view": as_json(found)}
+            else:
+                yield {}
+        yield {"state": "settled", "view": as_json(found)}
+
+
+def as_json(found: CacheExperiment) -> View:
+    """Return a result of the experiment as JSON values.
+
+    `steps` are the rows of `cache_table`, `branches` the texts of the branches, `equal` the verdict so far.
+    """
+    from lookahead_core.experiments.cache_table import cache_table
+
+    return cast(
+        "View",
+        json_safe(
+            {
+                "prompt_tokens": found.prompt_tokens,
+                "equal": found.equal,
+                "steps": list(cache_table(found)),
+                "branches": list(found.texts),
+                "energy_source": found.energy_source,
+            }
+        ),
+    )

@@ -1,0 +1,124 @@
+// Line plots, drawn by Plotly, which is loaded when the first plot is drawn. Colours are the page's, also in dark mode.
+import {make} from '../../web/ui/elements.js';
+
+/**
+ * @typedef {object} PlotLine
+ * @property {string} name
+ * @property {(number | null)[]} y
+ * @property {'solid' | 'dash' | 'dot'} [dash]
+ * @property {boolean} [faint] whether it is no measurement but a limit
+ *
+ * @typedef {object} Plot
+ * @property {string} title
+ * @property {string} unit of the y axis
+ * @property {number[]} x
+ * @property {PlotLine[]} lines
+ * @property {boolean} [logarithmic]
+ */
+
+/** @type {Promise<any> | null} */
+let loading = null;
+
+/**
+ * Load Plotly from this server, once. Rejects if the file cannot be loaded; the next call tries again.
+ * @param {string} address
+ */
+export function loadPlotly(address) {
+  loading ??= new Promise((resolve, reject) => {
+    const script = make('script', {src: new URL(address, document.baseURI).href});
+    script.addEventListener('load', () => resolve(/** @type {any} */ (globalThis).Plotly));
+    script.addEventListener('error', () => { loading = null; reject(new Error('The plots could not be loaded.')); });
+    document.head.append(script);
+  });
+  return loading;
+}
+
+/** @param {string} name of a variable of the style sheets */
+const variable = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** The colours of the page now. */
+function colours() {
+  const dark = document.body.classList.contains('dark') || document.documentElement.classList.contains('dark');
+  const of = (/** @type {string} */ name) => {
+    const probe = make('span', {style: `color: var(${name})`, hidden: true});
+    (document.querySelector('#lab-cache') ?? document.body).append(probe);
+    const {color} = getComputedStyle(probe);
+    probe.remove();
+    return color;
+  };
+  return {dark, ink: of('--ink'), soft: of('--ink-soft'), line: of('--line'), lines: [of('--accent'), of('--good'), of('--ink-soft')]};
+}
+
+/**
+ * The data and the layout that Plotly draws a plot from.
+ * @param {Plot} plot
+ * @param {ReturnType<typeof colours>} palette
+ */
+export function plotlyFigure({x, lines, unit, logarithmic = false}, palette) {
+  const axis = {color: palette.soft, gridcolor: palette.line, linecolor: palette.line, zeroline: false, automargin: true};
+  return {
+    data: lines.map(({name, y, dash = 'solid', faint = false}, index) => ({
+      x, y, name, type: 'scatter', mode: 'lines', line: {dash, width: faint ? 1 : 2, color: faint ? palette.soft : palette.lines[index % palette.lines.length]},
+    })),
+    layout: {
+      margin: {l: 48, r: 8, t: 8, b: 36},
+      paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
+      font: {family: variable('--sans') || 'sans-serif', size: 12, color: palette.ink},
+      xaxis: {...axis, title: {text: 'depth', standoff: 4}, rangemode: 'tozero'},
+      yaxis: {...axis, title: {text: unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
+      showlegend: lines.length > 1,
+      legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font: {color: palette.ink}},
+      hovermode: 'x unified', hoverlabel: {bgcolor: palette.dark ? '#22211f' : '#ffffff', font: {color: palette.ink}},
+    },
+  };
+}
+
+const CONFIG = {displayModeBar: false, responsive: true, displaylogo: false};
+
+/** Plots below an element, each with a caption. They are drawn again when the page changes between light and dark. */
+export class PlotList {
+  /** @type {Plot[]} */
+  #plots = [];
+
+  /** @param {HTMLElement} element @param {string} address of Plotly's script */
+  constructor(element, address) {
+    this.element = element;
+    this.address = address;
+    const redraw = () => { if (this.#plots.length) this.draw(this.#plots); };
+    new MutationObserver(redraw).observe(document.body, {attributeFilter: ['class']});
+  }
+
+  /**
+   * Draw these plots in place of the ones before. Resolves when they are drawn.
+   * @param {Plot[]} plots
+   */
+  async draw(plots) {
+    this.#plots = plots;
+    const plotly = await loadPlotly(this.address);
+    if (this.#plots !== plots) return;
+    const palette = colours();
+    while (this.element.children.length < plots.length) {
+      const holder = make('div', {className: 'plot'});
+      holder.setAttribute('role', 'img');
+      this.element.append(make('figure', {}, make('figcaption'), holder));
+    }
+    await Promise.all(plots.map((plot, index) => {
+      const [caption, holder] = /** @type {HTMLElement[]} */ ([...this.element.children[index].children]);
+      caption.textContent = plot.title;
+      holder.setAttribute('aria-label', `Plot: ${plot.title}. The table of every depth has its figures.`);
+      const {data, layout} = plotlyFigure(plot, palette);
+      return plotly.react(holder, data, layout, CONFIG);
+    }));
+  }
+
+  /**
+   * Save every plot as a file.
+   * @param {'svg' | 'png'} format
+   * @param {string} name of the files, before a number
+   */
+  async save(format, name) {
+    const plotly = await loadPlotly(this.address);
+    for (const [index, figure] of [...this.element.children].entries())
+      await plotly.downloadImage(figure.lastElementChild, {format, filename: `${name}-${index + 1}`, width: 800, height: 450});
+  }
+}

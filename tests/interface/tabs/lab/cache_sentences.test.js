@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {costRows, csvOf, depthCells, difference, formatBytes, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
+
+const row = (depth, more = {}) => ({
+  depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, bound: 1e-5, other_tokens: 0,
+  cached_seconds: 0.5 * depth, cached_cpu_seconds: depth, cached_passes: depth, cached_tokens: 2 + 5 * (depth - 1), cached_joules: 3 * depth,
+  uncached_seconds: 2 * depth, uncached_cpu_seconds: 4 * depth, uncached_passes: depth, uncached_tokens: 12 * depth, uncached_joules: 12 * depth,
+  cache_bytes: 1_500_000, ...more,
+});
+const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => equal), steps, branches: [], energy_source: 'estimated'});
+
+test('the verdict says how many predictions were compared and how far they differ', () => {
+  assert.equal(verdictSentence(view(row(1), row(2, {difference: 2e-5}))),
+    '6 predictions with the cache have the logits of those without it: the largest difference is 2.0 × 10⁻⁵, where up to 0.001 % of the largest logit counts as equal.');
+});
+
+test('a verdict of False says at which depth the logits differ first', () => {
+  const sentence = verdictSentence(view(row(1), row(2, {equal: false, difference: 3}), row(3, {equal: false, difference: 4})));
+  assert.match(sentence, /differ from those without it at depth 2/);
+  assert.match(verdictSentence(view(row(1, {equal: false, difference: null}))), /by not a number/);
+});
+
+test('the costs are those of the last depth, with their ratios', () => {
+  assert.deepEqual(costRows(view(row(1), row(2))), [
+    ['Time', '1 s', '4 s', '4 ×'], ['Processor time', '2 s', '8 s', '4 ×'], ['Forward passes', '2', '2', '1 ×'],
+    ['Tokens computed', '7', '24', '3.43 ×'], ['Energy', '6 J', '24 J', '4 ×'], ['Memory of the cache', '1.5 MB', 'none', '–'],
+  ]);
+  assert.equal(costRows(view(row(1, {cached_seconds: 0})))[0][3], '–');
+});
+
+test('small differences are powers of ten, and bytes have units', () => {
+  assert.deepEqual([difference(0), difference(null), difference(0.25)], ['0', 'not a number', '2.5 × 10⁻¹']);
+  assert.deepEqual([formatBytes(92_160), formatBytes(11_800_000)], ['92.2 KB', '11.8 MB']);
+});
+
+test('a depth has a cell for each column, and the CSV a line', () => {
+  assert.deepEqual(depthCells(row(2)), ['2', 'yes', '1.5 × 10⁻⁵', '1.000 s', '4.000 s', '4', '7', '24']);
+  const [head, first, second, end] = csvOf(view(row(1), row(2, {difference: null}))).split('\n');
+  assert.equal(head, Object.keys(row(1)).join(','));
+  assert.equal(first, Object.values(row(1)).join(','));
+  assert.equal(second.split(',')[3], '');
+  assert.equal(end, '');
+});

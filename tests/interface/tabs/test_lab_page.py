@@ -1,0 +1,157 @@
+"""The Lab's cache page in a browser, and its requests on the server."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interface import ModelLoader
+from interface.server.page_service import PageService
+from interface.tabs.lab.cache_session import MOST_PROMPT, CacheRequest, CacheSession
+from lookahead_core import Model, load_model
+from lookahead_core.experiments.cache_experiment import cache_experiment
+from tests.conftest import tiny_llama
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+from tests.support.requests_to_pages import ask
+
+PROMPT = "The keeper watched"
+EXPERIMENT = {"k": 3, "depth": 4, "levels": 1}
+
+
+def in_a_browser(test: Any) -> Any:
+    return pytest.mark.browser(pytest.mark.slow(test))
+
+
+@pytest.fixture(scope="module")
+def model(byte_tokenizer: Any) -> Model:
+    return load_model(tiny_llama(len(byte_tokenizer), seed=3), tokenizer=byte_tokenizer, dtype="float32")
+
+
+def news_of(model: Model, **fields: Any) -> list[Any]:
+    loader = ModelLoader(lambda report: model)
+    loader.run()
+    service = PageService(loader, CacheRequest.from_json, CacheSession)
+    return asyncio.run(ask(service, **{"text": PROMPT, "experiment": EXPERIMENT} | fields))
+
+
+def test_a_request_is_answered_with_the_experiment_of_the_library(model: Model) -> None:
+    news = news_of(model)
+    assert news[-1]["state"] == "settled"
+    found = cache_experiment(model, PROMPT, **EXPERIMENT)
+    view = [one["view"] for one in news if "view" in one][-1]
+    assert (view["equal"], view["branches"], view["prompt_tokens"]) == (True, list(found.texts), found.prompt_tokens)
+    for row, step in zip(view["steps"], found.steps, strict=True):
+        assert (row["depth"], row["rows"], row["difference"]) == (step.depth, step.rows, step.difference)
+    assert view["steps"][-1]["cached_tokens"] == found.cached.tokens
+    assert view["steps"][-1]["uncached_tokens"] == found.uncached.tokens
+
+
+@pytest.mark.parametrize(
+    ("fields", "because"),
+    [
+        ({"text": ""}, "Write a prompt"),
+        ({"text": "x" * (MOST_PROMPT + 1)}, "The prompt has 2,001 characters"),
+        ({"experiment": None}, "k must be a whole number from 1 to 20."),
+        ({"experiment": EXPERIMENT | {"depth": 101}}, "depth must be a whole number from 1 to 100."),
+        ({"experiment": EXPERIMENT | {"k": 20, "levels": 3}}, "which makes 8,000 branches"),
+        (
+            {"text": "the sea " * 240, "experiment": EXPERIMENT | {"depth": 100}},
+            "does not fit into the model's context of 512",
+        ),
+    ],
+)
+def test_what_cannot_be_run_gets_a_sentence(model: Model, fields: dict[str, Any], because: str) -> None:
+    *_, last = news_of(model, **fields)
+    assert last["state"] == "error"
+    assert because in last["sentence"]
+
+
+def test_a_model_without_a_cache_gets_a_sentence(byte_tokenizer: Any) -> None:
+    uncached = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, engine="uncached")
+    *_, last = news_of(uncached)
+    assert last["state"] == "error"
+    assert last["sentence"].startswith("This model runs without a cache, because")
+
+
+def run(visit: Visit, depth: int) -> None:
+    page = visit.page
+    visit.open_tab("Lab")
+    page.locator("#cache-depth").fill(str(depth))
+    page.locator(".cache-form .run").click()
+    page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
+
+
+@in_a_browser
+def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny: Visit, tmp_path: Path) -> None:
+    page = tiny.page
+    run(tiny, 6)
+    assert page.locator("#lab-cache .verdict strong").inner_text() == "True"
+    costs = {
+        row.split("\t")[0]: row.split("\t")[1:]
+        for row in page.locator("#lab-cache .sums tbody").inner_text().splitlines()
+    }
+    assert costs["Forward passes"][0] == "6"
+    page.locator("#lab-cache .depths summary").click()
+    assert page.locator("#lab-cache .depths tbody tr").count() == 6
+    page.locator("#lab-cache .texts summary").click()
+    assert page.locator("#lab-cache .texts li").count() == 5
+    page.wait_for_function("() => document.querySelectorAll('#lab-cache .plot .scatterlayer .trace').length === 5")
+    with page.expect_download() as saved:
+        page.locator("#lab-cache .csv").click()
+    saved.value.save_as(tmp_path / "depths.csv")
+    with (tmp_path / "depths.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["depth"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
+    assert rows[-1]["cached_tokens"] == costs["Tokens computed"][0].replace(",", "")
+    with page.expect_download() as saved:
+        page.locator("#lab-cache .svg").click()
+    saved.value.save_as(tmp_path / "plot.svg")
+    assert (tmp_path / "plot.svg").read_text().startswith("<svg")
+
+
+@in_a_browser
+def test_a_link_opens_the_tab_and_repeats_the_run(tiny: Visit, tiny_page: str) -> None:
+    page = tiny.page
+    page.goto(f"{tiny_page}#lab-cache?prompt=The+old+keeper&k=3&depth=4&levels=2")
+    for how in ("while the page is open", "when it is loaded"):
+        page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
+        assert page.locator("#cache-prompt").input_value() == "The old keeper", how
+        assert page.get_by_role("tab", name="Lab").get_attribute("aria-selected") == "true"
+        page.locator("#lab-cache .texts summary").click()
+        assert page.locator("#lab-cache .texts li").count() == 9
+        page.reload()
+
+
+@in_a_browser
+def test_what_the_form_does_not_allow_gets_a_sentence_and_nothing_is_run(tiny: Visit) -> None:
+    page = tiny.page
+    tiny.open_tab("Lab")
+    page.locator("#cache-depth").fill("101")
+    page.locator(".cache-form .run").click()
+    says = page.locator("#lab-cache .says .sentence")
+    browsers.expect(says).to_have_text("Depth is a whole number from 1 to 100.")
+    page.locator("#cache-depth").fill("5")
+    page.locator("#cache-prompt").fill("")
+    page.locator(".cache-form .run").click()
+    browsers.expect(says).to_have_text(re.compile("Write a prompt"))
+    assert page.locator("#lab-cache .found").is_hidden()
+
+
+@in_a_browser
+def test_a_run_is_stopped_and_what_was_compared_stays(real: Visit) -> None:
+    page = real.page
+    real.open_tab("Lab")
+    page.locator("#cache-depth").fill("100")
+    page.locator(".cache-form .run").click()
+    page.wait_for_function("() => document.querySelectorAll('#lab-cache .depths tbody tr').length >= 3")
+    page.locator(".cache-form .halt").click()
+    browsers.expect(page.locator("#lab-cache .says .sentence")).to_have_text(re.compile("^Stopped"))
+    count = page.locator("#lab-cache .depths tbody tr").count()
+    page.wait_for_timeout(700)
+    assert 3 <= page.locator("#lab-cache .depths tbody tr").count() == count < 100
