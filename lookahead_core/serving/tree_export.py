@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from lookahead_core.document.document import Document
     from lookahead_core.tree import Node
 
-MAX_LEVELS = 200
-"""Maximum depth of nesting: readers and writers of JSON fail on deeper documents."""
+MAX_LEVELS = 100
+"""Maximum levels of a tree below the trunk. Each is an object and a list in JSON, and the server's encoder, orjson,
+refuses more than 254 of these in each other."""
 
 
 def tree_as_json(document: Document, max_nodes: int = 5000) -> dict[str, Any]:
