@@ -6,10 +6,11 @@ transformers' plain forward reads every whole path again, as a program without a
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -63,7 +64,7 @@ class CacheExperimentOptions:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one side of the experiment needed."""
+    """The cost of a side of the experiment, with the cache or without it."""
 
     seconds: float = 0.0
     """Seconds of its passes, without the time it waited for others who use the model."""
@@ -77,13 +78,7 @@ class Work:
     """Energy in these seconds, as `CacheExperiment.energy_source` says."""
 
     def __add__(self, other: Work) -> Work:
-        return Work(
-            self.seconds + other.seconds,
-            self.cpu_seconds + other.cpu_seconds,
-            self.passes + other.passes,
-            self.tokens + other.tokens,
-            self.joules + other.joules,
-        )
+        return Work(*map(operator.add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +115,7 @@ class CacheExperiment:
     prompt_tokens: int
     """Tokens that the model reads before the branches, with a start token."""
     steps: tuple[CacheStep, ...]
-    """One for each depth so far, from 1."""
+    """A step for each depth that both sides have computed so far; the first has depth 1."""
     token_ids: tuple[tuple[int, ...], ...]
     """The tokens of each branch, up to the depth of the last step."""
     texts: tuple[str, ...]
@@ -174,14 +169,14 @@ def cache_experiment_steps(
         cached, uncached = _Meter(head.tree, energy), _Meter(head.tree, energy)
         logits = yield from _after_each(_cached_passes(model.engine, frontier, cached), found)
         others = yield from _after_each(_uncached_passes(reference, frontier, uncached), found)
-        compared = _compare(torch.cat(logits), torch.cat(others), model.hf_model.dtype)
+        compared = _compare(logits, torch.cat(others), model.hf_model.dtype)
         step = CacheStep(
             depth, len(frontier), *compared, cached.work, uncached.work, model.engine.cache_usage(head.tree)[1]
         )
         count = checked.k if depth <= checked.levels else 1
         frontier = [
             head.tree.expand(node, token_id)
-            for node, row in zip(frontier, torch.cat(logits), strict=True)
+            for node, row in zip(frontier, logits, strict=True)
             for token_id in row.topk(min(count, len(row))).indices.tolist()
         ]
         paths = tuple(tuple(node.token_id for node in head.tree.path(node, below=head)) for node in frontier)
@@ -244,19 +239,19 @@ def _after_each(steps: Iterable[T], found: CacheExperiment) -> Generator[CacheEx
     return last
 
 
-def _cached_passes(engine: Engine, nodes: Sequence[Node], meter: _Meter) -> Iterator[list[torch.Tensor]]:
-    """Evaluate nodes with the engine; yield an empty list after each pass of prefill, and at last their logits."""
+def _cached_passes(engine: Engine, nodes: Sequence[Node], meter: _Meter) -> Iterator[torch.Tensor]:
+    """Evaluate nodes with the engine; yield an empty tensor after each pass of prefill, and at last their logits."""
     chunks = prefill_in_chunks(engine, nodes[0])
     while True:
         with meter.measure():
             if next(chunks, None) is None:
                 break
-        yield []
+        yield torch.empty(0)
     with meter.measure():
         scores = engine.score(nodes)
         logits = scores.logits_of(nodes).float().cpu().clone()
     meter.subtract(scores.waited)
-    yield [logits]
+    yield logits
 
 
 def _uncached_passes(engine: UncachedEngine, nodes: Sequence[Node], meter: _Meter) -> Iterator[list[torch.Tensor]]:

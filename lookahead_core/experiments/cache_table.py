@@ -5,32 +5,28 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import astuple, fields
+from typing import Any
 
-from lookahead_core.experiments.cache_experiment import CacheExperiment, CacheStep, Work
+from lookahead_core.experiments.cache_experiment import CacheExperiment, Work
 
-SIDES = ("cached", "uncached")
-FIGURES = ("seconds", "cpu_seconds", "passes", "tokens", "joules")
-COLUMNS = (
-    "depth",
-    "rows",
-    "equal",
-    "difference",
-    "relative_difference",
-    "bound",
-    "other_tokens",
-    *(f"{side}_{figure}" for side in SIDES for figure in FIGURES),
-    "cache_bytes",
-)
-"""The names of the columns. Figures of work are sums from the prompt to this depth: an experiment of this depth."""
+COMPARED = ("depth", "rows", "equal", "difference", "relative_difference", "bound", "other_tokens")
+"""The columns that are attributes of `CacheStep`."""
+COSTS = tuple(f"{side}_{field.name}" for side in ("cached", "uncached") for field in fields(Work))
+"""The columns of the costs: for each side the fields of `Work`, summed from the prompt to the depth of the row."""
+COLUMNS = (*COMPARED, *COSTS, "cache_bytes")
+"""The names of all columns, in order."""
 
 
-def cache_table(experiment: CacheExperiment) -> Iterator[dict[str, object]]:
+def cache_table(experiment: CacheExperiment) -> Iterator[dict[str, Any]]:
     """Yield a row for each step of the experiment: a dict with the keys COLUMNS."""
     cached = itertools.accumulate(step.cached for step in experiment.steps)
     uncached = itertools.accumulate(step.uncached for step in experiment.steps)
     for step, *sides in zip(experiment.steps, cached, uncached, strict=True):
-        yield dict(zip(COLUMNS, _row(step, sides), strict=True))
+        row = {name: getattr(step, name) for name in (*COMPARED, "cache_bytes")}
+        row |= zip(COSTS, itertools.chain(*map(astuple, sides)), strict=True)
+        yield {name: row[name] for name in COLUMNS}
 
 
 def cache_csv(experiment: CacheExperiment) -> str:
@@ -40,11 +36,3 @@ def cache_csv(experiment: CacheExperiment) -> str:
     writer.writeheader()
     writer.writerows(cache_table(experiment))
     return file.getvalue()
-
-
-def _row(step: CacheStep, sides: Sequence[Work]) -> Iterator[object]:
-    yield from (step.depth, step.rows, step.equal, step.difference, step.relative_difference, step.bound)
-    yield step.other_tokens
-    for work in sides:
-        yield from (work.seconds, work.cpu_seconds, work.passes, work.tokens, work.joules)
-    yield step.cache_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ class _RaplDomain:
     file: Path
     limit: int
     last: int = 0
-    total: int = field(default=0)
+    total: int = 0
 
     def read(self) -> int:
         """Return the microjoules since this was made."""

@@ -1,4 +1,4 @@
-"""Energy counters: the processor's own, which begin again at their limit, and the estimate where there are none."""
+"""Energy counters: those of the processor, which restart at 0 after their maximum, and the estimate without them."""
 
 from __future__ import annotations
 

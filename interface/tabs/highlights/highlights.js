@@ -2,12 +2,11 @@
 // the text.
 /**
  * @import {AlternativeFit, BranchViewElement, BranchRequest, ComponentArguments, HighlightsView, MarkedWord, News, SentRequest,
- *   Server, ShowDetail, WaitingNews} from '../../web/core/types.d.ts'
+ *   Server, ShowDetail} from '../../web/core/types.d.ts'
  */
-import * as header from '../../web/ui/header.js';
 import {READY_INSTRUCTIONS} from '../rewrite/ready_instructions.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
-import {ServerRequests, withTimeout} from '../../web/net/requests.js';
+import {withTimeout} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, make} from '../../web/ui/elements.js';
@@ -16,6 +15,7 @@ import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {meet} from '../../web/core/tip_position.js';
 import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+import {progressRequests} from '../../web/ui/progress_requests.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
 import {chanceFigure, highlightSentence, markedSentence, notableCount} from './highlight_sentences.js';
 import {tokenTable} from './token_table.js';
@@ -94,12 +94,8 @@ class HighlightsTab {
     this.next = find(result, '#highlights-next', HTMLButtonElement);
     this.withFigures = find(result, '#highlights-with-figures', HTMLInputElement);
     find(source, 'datalist').append(...READY_INSTRUCTIONS.map(value => make('option', {value})));
-    this.requests = new ServerRequests({
-      server,
-      makeRequest: () => this.#makeRequest(),
-      onNews: (news, request) => this.#takeNews(news, request),
-      onFailure: sentence => this.line.show(sentence, 'error'),
-      onForgotten: () => {},
+    this.requests = progressRequests(server, this.line, {
+      revision: () => this.revision, makeRequest: () => this.#makeRequest(), onNews: (news, request) => this.#takeNews(news, request),
     });
   }
 
@@ -178,12 +174,6 @@ class HighlightsTab {
 
   /** @param {News} news @param {SentRequest} request */
   #takeNews(news, request) {
-    if (request.revision !== this.revision) return;
-    if (news.state === 'waiting') {
-      this.line.wait(/** @type {WaitingNews} */ (news));
-      return;
-    }
-    header.clearErrors(this);
     if (request.start !== undefined) this.#showBranches(news, request);
     else if (news.state === 'error') this.#clear(news.sentence ?? '', 'error');
     else if (news.view) this.#showResult(news.view);

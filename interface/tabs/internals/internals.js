@@ -1,10 +1,8 @@
 // The Internals tab: a text or a conversation is analysed by the server, and every token is shown with the model's odds
 // there. The sliders need no request.
-/** @import {BranchRequest, ComponentArguments, InternalsView, Message, News, Server, WaitingNews} from '../../web/core/types.d.ts' */
-import * as header from '../../web/ui/header.js';
+/** @import {BranchRequest, ComponentArguments, InternalsView, Message, News, Server} from '../../web/core/types.d.ts' */
 import {MessageEditor} from './message_editor.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
-import {ServerRequests} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll} from '../../web/ui/elements.js';
@@ -12,6 +10,7 @@ import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {lineElements} from './token_boxes.js';
 import {listenToBoxKeys, moveTabStop, scrollWholeInto} from './box_keys.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+import {progressRequests} from '../../web/ui/progress_requests.js';
 import {paintDetails} from './token_details.js';
 import {spokenSummary, tokensSentence} from './token_figures.js';
 
@@ -55,12 +54,8 @@ class InternalsTab {
     this.conversationChoice = find(source, '[value=conversation]', HTMLInputElement);
     this.conversation = new MessageEditor(find(source, '.talk'));
     this.line = new ReadingProgress(find(result, '.says'), {waiting: LOADING, announcement: find(result, '.announcement'), marked: result});
-    this.requests = new ServerRequests({
-      server,
-      makeRequest: () => this.#makeRequest(),
-      onNews: (news, {revision}) => { if (revision === this.revision) this.#takeNews(news); },
-      onFailure: sentence => this.line.show(sentence, 'error'),
-      onForgotten: () => {},
+    this.requests = progressRequests(server, this.line, {
+      revision: () => this.revision, makeRequest: () => this.#makeRequest(), onNews: (news) => this.#takeNews(news),
     });
   }
 
@@ -161,11 +156,6 @@ class InternalsTab {
 
   /** @param {News} news */
   #takeNews(news) {
-    if (news.state === 'waiting') {
-      this.line.wait(/** @type {WaitingNews} */ (news));
-      return;
-    }
-    header.clearErrors(this);
     if (news.state === 'error') this.#clear(news.sentence ?? '', 'error');
     else if (news.view) this.#show(news.view);
     else if (news.reading) this.line.progress(news.reading);

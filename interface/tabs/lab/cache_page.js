@@ -1,13 +1,12 @@
 // The Lab's cache page: an experiment is run on the server, and its result is shown as it grows.
-/** @import {BranchRequest, CacheView, ComponentArguments, News, Server, WaitingNews} from '../../web/core/types.d.ts' */
-import * as header from '../../web/ui/header.js';
+/** @import {BranchRequest, CacheView, ComponentArguments, News, Server} from '../../web/core/types.d.ts' */
 import * as words from './cache_sentences.js';
 import {PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
-import {ServerRequests} from '../../web/net/requests.js';
 import {copyText, downloadFile, find, make} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+import {progressRequests} from '../../web/ui/progress_requests.js';
 import {runLink, runOf} from './run_link.js';
 
 const START = 'Choose a prompt and run the experiment: its result is shown here.';
@@ -45,12 +44,8 @@ class CachePage {
     this.found = find(result, '.found');
     this.plots = new PlotList(find(result, '.plots'), plotly);
     this.line = new ReadingProgress(find(result, '.says'), {waiting: WAITING, announcement: find(result, '.announcement'), marked: result});
-    this.requests = new ServerRequests({
-      server,
-      makeRequest: () => this.#makeRequest(),
-      onNews: (news, {revision}) => { if (revision === this.revision) this.#takeNews(news); },
-      onFailure: sentence => this.line.show(sentence, 'error'),
-      onForgotten: () => {},
+    this.requests = progressRequests(server, this.line, {
+      revision: () => this.revision, makeRequest: () => this.#makeRequest(), onNews: (news) => this.#takeNews(news),
     });
   }
 
@@ -140,11 +135,6 @@ class CachePage {
 
   /** @param {News} news */
   #takeNews(news) {
-    if (news.state === 'waiting') {
-      this.line.wait(/** @type {WaitingNews} */ (news));
-      return;
-    }
-    header.clearErrors(this);
     if (news.state === 'error') {
       this.#showRunning(false);
       this.line.show(news.sentence ?? '', 'error');

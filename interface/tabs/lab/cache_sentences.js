@@ -1,4 +1,4 @@
-// The figures of the cache experiment in words, and as tables.
+// The result of the cache experiment as sentences, and as rows of tables.
 /** @import {CacheRow, CacheView} from '../../web/core/types.d.ts' */
 import {formatCount, formatNumber} from '../../web/core/figures_and_labels.js';
 
@@ -65,7 +65,7 @@ export const formatBytes = bytes => (bytes < 1e6 ? `${figure(bytes / 1e3)} KB` :
 export const DEPTH_HEADS = ['Depth', 'Equal', 'Difference', 'With cache', 'Without', 'Ratio', 'Tokens', 'Without'];
 
 /**
- * The cells of one depth: sums from the prompt on.
+ * The cells of the table's row for one depth. Times and tokens are summed from the prompt to this depth.
  * @param {CacheRow} row
  */
 export const depthCells = row => [

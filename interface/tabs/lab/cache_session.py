@@ -72,14 +72,14 @@ class CacheSession(PageSession):
         assert isinstance(request, CacheRequest)
         require_cache(self.model)
         self._reference = self._reference or UncachedEngine(self.model.hf_model)
-        known = 0
+        view: View = {}
         for found in cache_experiment_steps(self.model, request.text, reference=self._reference, **request.experiment):
-            if len(found.steps) > known:
-                known = len(found.steps)
-                yield {"state": "thinking", "view": as_json(found)}
+            if len(found.steps) > len(view.get("steps", ())):
+                view = as_json(found)
+                yield {"state": "thinking", "view": view}
             else:
                 yield {}
-        yield {"state": "settled", "view": as_json(found)}
+        yield {"state": "settled", "view": view}
 
 
 def as_json(found: CacheExperiment) -> View:

@@ -6,7 +6,7 @@ import {make} from '../../web/ui/elements.js';
  * @property {string} name
  * @property {(number | null)[]} y
  * @property {'solid' | 'dash' | 'dot'} [dash]
- * @property {boolean} [faint] whether it is no measurement but a limit
+ * @property {boolean} [faint] whether it is drawn thin and grey, as a limit and no measurement
  *
  * @typedef {object} Plot
  * @property {string} title
