@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from interface.http.caller_address import address_of
+from interface.http.request_path import route_of
 from interface.server.callers import CALLER, Caller
 from interface.server.error_sentences import refusal
 from interface.server.rate_limits import CallerLimits, TooOften
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from lookahead_core.settings import Network
+
+
+UNPACED = ("/lookahead/", "/assets/", "/static/", "/svelte/", "/theme.css", "/health", "/metrics")
+"""Beginnings of the paths of requests that `Pace` does not count: files, of which a browser that opens the page asks
+for about a hundred at once, and the requests of programs that watch over the server, which are not its users."""
 
 
 class CallerGate:
@@ -33,6 +39,8 @@ class CallerGate:
         set_caller(scope, caller)
         try:
             self._limits.admit_address(caller.address)
+            if not route_of(scope).startswith(UNPACED):
+                await self._limits.pace_request(caller.address)
         except TooOften as error:
             await self._limits.pace_refusal(caller.address)
             await refusal(error)(scope, receive, send)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
-from interface.http.request_gate import COMPONENT, route_of
+from interface.http.request_gate import COMPONENT
+from interface.http.request_path import route_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 
 from interface.http.caller_gate import caller_of, set_caller
+from interface.http.request_path import route_of
 from interface.http.same_origin import require_own_page
 from interface.server.callers import LEAVE, PROGRAMS
 from interface.server.error_sentences import Refused, refusal
@@ -100,12 +101,6 @@ class RequestGate:
             await refusal(Refused(400, UNFIT))(scope, receive, send)
         finally:
             leave()
-
-
-def route_of(scope: Mapping[str, Any]) -> str:
-    """Return the path in an ASGI scope, without its `root_path` and without final slashes; "/" if nothing is left."""
-    path, root = scope["path"], scope.get("root_path", "").rstrip("/")
-    return (path[len(root) :] if path.startswith(f"{root}/") else path).rstrip("/") or "/"
 
 
 def most_bytes(path: str) -> int:

@@ -11,7 +11,8 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from interface.http.caller_gate import caller_of, set_caller
-from interface.http.request_gate import COMPONENT, GRADIO, route_of
+from interface.http.request_gate import COMPONENT, GRADIO
+from interface.http.request_path import route_of
 from interface.server.error_sentences import Refused, refusal
 
 if TYPE_CHECKING:

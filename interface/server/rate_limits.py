@@ -21,6 +21,14 @@ REFUSAL_GAP = 0.005
 """Seconds between two refusals to one address: to refuse costs time too, which others lose."""
 LONGEST_REFUSAL = 5.0
 """Seconds after which a refusal is sent in any case."""
+REQUEST_GAP = 0.025
+"""Seconds between two requests of one address, on average, while other addresses send requests too."""
+BURST = 100
+"""Requests of one address that may come at once before REQUEST_GAP is kept, about those that open a page."""
+LONGEST_WAIT = 20.0
+"""Seconds that a request waits at most because of REQUEST_GAP; if it would be more, the request is refused."""
+OTHERS_WITHIN = 10.0
+"""Seconds after its last request for which an address counts as one that sends requests."""
 
 
 class TooOften(LookaheadError):
@@ -79,6 +87,38 @@ class Turns:
         return leave
 
 
+class Pace:
+    """Spreads the requests of an address over time while other addresses send some too: each takes processor time.
+
+    A request of an address that is alone need not wait, and what it sent while it was alone does not count later.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns the time in seconds."""
+        self._clock = clock
+        self._addresses: OrderedDict[str, tuple[float, float]] = (
+            OrderedDict()
+        )  # time of the last request, turn of the next
+
+    def reserve(self, address: str) -> float:
+        """Count a request of an address, and return for how many seconds it must wait.
+
+        If that is LONGEST_WAIT or more, it must be refused, and is not counted.
+        """
+        now = self._clock()
+        rested = now - (BURST - 1) * REQUEST_GAP
+        _, turn = self._addresses.pop(address, (now, rested))
+        others = next(reversed(self._addresses.values()), None)
+        alone = others is None or now - others[0] > OTHERS_WITHIN
+        turn = rested if alone else max(turn, rested)
+        wait = max(0.0, turn - now)
+        counted = not alone and wait < LONGEST_WAIT
+        self._addresses[address] = now, turn + REQUEST_GAP if counted else turn
+        if len(self._addresses) > MOST_KEYS:
+            self._addresses.popitem(last=False)
+        return wait
+
+
 class CallerLimits:
     """The limits of requests and characters, and the turns, of all people and addresses.
 
@@ -95,6 +135,7 @@ class CallerLimits:
             "characters": f"at most {characters:,} characters a minute are allowed",
         }
         self._person_turns, self._address_turns = Turns(PERSON_TURNS), Turns(ADDRESS_TURNS)
+        self._pace = Pace(clock)
         self._next_refusal: OrderedDict[str, float] = OrderedDict()
         self._clock = clock
 
@@ -111,6 +152,18 @@ class CallerLimits:
             self._require(self._requests.take(caller), "requests")
             self._require(self._bytes.take(caller, size), "characters")
         self._require(self._address_bytes.take(caller.address, size), "characters", address_wide=True)
+
+    async def pace_request(self, address: str) -> None:
+        """Wait until a request of this address may be handled, see `Pace`; raise TooOften if that is too long."""
+        wait = self._pace.reserve(address)
+        if wait >= LONGEST_WAIT:
+            raise TooOften(
+                f"That is too much at once: at most {1 / REQUEST_GAP:,.0f} requests a second are allowed for an "
+                f"address while others use this server. Wait for {math.ceil(wait)} seconds.",
+                wait,
+            )
+        if wait > 0:
+            await asyncio.sleep(wait)
 
     async def pace_refusal(self, address: str) -> None:
         """Wait until the next refusal to this address may be sent, see REFUSAL_GAP and LONGEST_REFUSAL."""

@@ -13,8 +13,19 @@ from urllib.request import urlopen
 import pytest
 
 from interface.http.caller_address import address_of
+from interface.server import rate_limits
 from interface.server.callers import Caller
-from interface.server.rate_limits import Budgets, CallerLimits, TooOften, Turns
+from interface.server.rate_limits import (
+    BURST,
+    LONGEST_WAIT,
+    OTHERS_WITHIN,
+    REQUEST_GAP,
+    Budgets,
+    CallerLimits,
+    Pace,
+    TooOften,
+    Turns,
+)
 from lookahead_core import Model, Settings
 from tests.support.http_requests import served
 
@@ -141,6 +152,67 @@ def test_what_was_refused_for_a_person_was_not_taken_from_another() -> None:
     with pytest.raises(TooOften):
         limits.admit_address("a")
     limits.admit_address("b")
+
+
+def test_an_address_is_spread_over_time_only_while_others_send_requests_too() -> None:
+    now = 1000.0
+    pace = Pace(lambda: now)
+    assert [pace.reserve("class") for _ in range(5 * BURST)] == [0.0] * 5 * BURST, "alone"
+    assert pace.reserve("visitor") == 0.0
+    waits = [pace.reserve("class") for _ in range(BURST)]
+    assert waits == pytest.approx([0.0] * BURST, abs=1e-9), "what it sent while alone does not count"
+    assert [pace.reserve("class") for _ in range(3)] == pytest.approx([REQUEST_GAP * place for place in (1, 2, 3)])
+    assert pace.reserve("visitor") == 0.0
+    now += 2 * REQUEST_GAP
+    assert pace.reserve("class") == pytest.approx(2 * REQUEST_GAP), "three wait already, and two turns have come"
+    for _ in range(round((OTHERS_WITHIN + 5) / REQUEST_GAP)):
+        pace.reserve("class")
+    now += OTHERS_WITHIN + 0.1
+    assert pace.reserve("class") == 0.0, "the visitor has gone"
+
+
+def test_an_address_may_not_reserve_more_than_the_longest_wait() -> None:
+    now = 0.0
+    pace = Pace(lambda: now)
+    many = BURST + round(LONGEST_WAIT / REQUEST_GAP)
+    pace.reserve("visitor")
+    waits = [pace.reserve("flood") for _ in range(many + 100)]
+    assert waits[many - 2] < LONGEST_WAIT <= min(waits[many:])
+    now = 1.0
+    pace.reserve("visitor")
+    assert pace.reserve("flood") == pytest.approx(LONGEST_WAIT - 1.0, abs=2 * REQUEST_GAP), (
+        "refused requests are not counted"
+    )
+
+
+async def answers_to(source: str, url: str, path: str, count: int) -> list[tuple[bytes, bytes]]:
+    """Statuses and bodies of the answers to so many requests for a path, sent at once from the address `source`."""
+    parts = urlsplit(url)
+
+    async def one() -> tuple[bytes, bytes]:
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port, local_addr=(source, 0))
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        return answer.split(b" ", 2)[1], answer.partition(b"\r\n\r\n")[2]
+
+    return await asyncio.gather(*(one() for _ in range(count)))
+
+
+def test_a_flood_is_refused_while_others_use_the_server_except_for_files(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_limits, "BURST", 10)
+    monkeypatch.setattr(rate_limits, "LONGEST_WAIT", 0.5)
+    with served(model) as url:
+        assert request_from("127.0.0.7", url, "GET", "/config")[0] == 200
+        flood = asyncio.run(answers_to("127.0.0.8", url, "/api", 100))
+        files = asyncio.run(answers_to("127.0.0.8", url, "/theme.css", 100))
+        assert request_from("127.0.0.7", url, "GET", "/config")[0] == 200
+    assert {status for status, _ in flood} == {b"200", b"429"}
+    refused = next(json.loads(body)["detail"] for status, body in flood if status == b"429")
+    assert "at most 40 requests a second are allowed for an address while others use this server" in refused
+    assert {status for status, _ in files} == {b"200"}
 
 
 def test_requests_of_one_key_take_turns_in_the_order_they_came_and_others_do_not_wait() -> None:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from interface.http import request_gate, unreadable_requests
+from interface.http.request_path import route_of
 from interface.http.same_origin import ForeignOrigin, require_own_page
 from tests.support.http_requests import http_request
 from tests.support.requests_to_pages import PAGE
@@ -338,4 +339,4 @@ def test_routes_are_recognised_behind_a_proxys_prefix() -> None:
         ("/", "", "/"),
         ("/space/", "/space", "/"),
     ):
-        assert request_gate.route_of({"path": path, "root_path": root}) == route
+        assert route_of({"path": path, "root_path": root}) == route
