@@ -62,6 +62,9 @@ class PageSession:
     time. `_steps` methods answer with JSON values, as `RequestProgress.add` takes them.
     """
 
+    background = False
+    """Whether the requests of other pages go first; see `Scheduler.submit`."""
+
     def __init__(self, model: Model) -> None:
         self.model = model
         self.document: Document | None = None

@@ -8,8 +8,10 @@ from lookahead_core.serving.job import Job
 
 MEMORY = 10.0
 """Seconds of all jobs' time after which half of what a payer has used is forgotten."""
-LEAST_CREDIT, MOST_CREDIT = 0.15, 0.3
-"""Seconds that other jobs have used before late ones run; and what they may have at once, however long they waited."""
+LEAST_CREDIT = 0.15
+"""Seconds that other jobs have used before late ones run; these have at most twice as much at once, even after long."""
+BACKGROUND_CREDIT = 1.0
+"""Seconds that other jobs have used before a background job runs: most views take less."""
 LATE_JOBS = 3
 """Late jobs that may run in one round: together they have about one pass."""
 MOST_PAYERS = 10_000
@@ -21,8 +23,9 @@ class FairShares:
 
     A job has payers, such as an address, and a person there. It is late if the first one has used over `ahead` seconds
     more than that of another job that waits, or a further one more than that of another job with the same payers before
-    it. So there is always a job that is not late. Late jobs have as much time together as all others, and among them
-    first who has used least. Jobs without payers are never late. Only for the scheduler's thread.
+    it. A background job is late whenever another kind of job waits. So there is always a job that is not late. Late
+    jobs have as much time together as all others, and among them first who has used least. Other jobs without payers
+    are never late. Only for the scheduler's thread.
     """
 
     def __init__(self, ahead: float = 2.0) -> None:
@@ -41,8 +44,9 @@ class FairShares:
         if not self._late:
             return list(jobs)
         chosen: set[Job] = set()
-        if self._credit > LEAST_CREDIT:
-            in_order = sorted(self._late, key=lambda job: ([self.used(payer) for payer in job.payers], job.number))
+        may_run = {job for job in self._late if self._credit > _least_credit(job)}
+        if may_run:
+            in_order = sorted(may_run, key=lambda job: ([self.used(payer) for payer in job.payers], job.number))
             chosen = set(in_order[:LATE_JOBS])
         return [job for job in jobs if job not in self._late or job in chosen]
 
@@ -61,7 +65,7 @@ class FairShares:
             kept = sorted(self._used, key=self.used)[MOST_PAYERS // 2 :]
             self._used = {payer: self._used[payer] for payer in kept}
         self._credit += -seconds if job in self._late else seconds
-        self._credit = min(self._credit, MOST_CREDIT)
+        self._credit = min(self._credit, max((_least_credit(job) for job in self._late), default=0.0) * 2)
 
     def used(self, payer: Hashable) -> float:
         """Return the seconds that a payer has used, without what is forgotten."""
@@ -69,7 +73,10 @@ class FairShares:
         return float(seconds * 0.5 ** ((self._worked - then) / MEMORY))
 
     def _late_ones(self, jobs: Sequence[Job]) -> set[Job]:
-        late: set[Job] = set()
+        late = {job for job in jobs if job.background}
+        if len(late) == len(jobs):
+            late = set()
+        jobs = [job for job in jobs if job not in late]
         for position in range(max((len(job.payers) for job in jobs), default=0)):
             groups: dict[tuple[Hashable, ...], list[Job]] = {}
             for job in jobs:
@@ -79,3 +86,8 @@ class FairShares:
                 least = min(self.used(job.payers[position]) for job in group)
                 late.update(job for job in group if self.used(job.payers[position]) > least + self._ahead)
         return late
+
+
+def _least_credit(job: Job) -> float:
+    """Return the seconds that others must have used before a late job runs."""
+    return BACKGROUND_CREDIT if job.background else LEAST_CREDIT

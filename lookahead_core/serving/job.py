@@ -70,10 +70,11 @@ class Job:
         on_step: Callable[[Any], None],
         on_end: Callable[[Exception | None], None],
         payers: tuple[Hashable, ...] = (),
+        background: bool = False,
     ) -> None:
         """`on_step` gets the result of each step; `end` calls `on_end`. `number` is higher than that of older jobs.
 
-        `payers` are those for whom the job's time counts.
+        `payers` are those for whom the job's time counts. A `background` job lets others go first, see `FairShares`.
         """
         self.client, self.number, self.on_end = client, number, on_end
         self.request: PassRequest | None = None
@@ -82,7 +83,7 @@ class Job:
         """Whether the scheduler has dropped the job; it must then be closed, and not run again."""
         self.pass_seconds = 0.0
         """The job's share of the seconds of all passes that were made for it."""
-        self.payers, self.charged = payers, 0.0
+        self.payers, self.background, self.charged = payers, background, 0.0
         self._steps, self._on_step = steps, on_step
         self._coroutine: Any = None
         self._own_seconds, self._resumed_at = 0.0, 0.0

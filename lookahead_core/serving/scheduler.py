@@ -76,10 +76,12 @@ class Scheduler:
         on_end: Callable[[Exception | None], None],
         prefetch: bool = False,
         payers: tuple[Hashable, ...] = (),
+        background: bool = False,
     ) -> None:
         """Add a client's steps as its request, or with `prefetch` as its prefetch, and return at once.
 
-        `payers` are those whose share of the time a request uses, such as the client's address; see `FairShares`.
+        `payers` are those whose share of the time a request uses, such as the client's address. A `background` request
+        lets all others go first, and still has its share of the time; see `FairShares`.
 
         Each step's result is passed to `on_step`; at the end `on_end` gets None or the error, NoRoom if the scheduler
         is closed before. Both are called in the scheduler's thread; `on_end` is not called for a job that is dropped.
@@ -94,7 +96,7 @@ class Scheduler:
             if len(queue) >= MAX_WAITING and client not in queue:
                 raise NoRoom("Too many people are asking at once, and there is no turn left; try again soon.")
             self._mark_dropped(queue.get(client))
-            queue[client] = Job(client, next(self._numbers), steps, on_step, on_end, payers)
+            queue[client] = Job(client, next(self._numbers), steps, on_step, on_end, payers, background)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="scheduler", daemon=True)
                 self._thread.start()

@@ -50,7 +50,9 @@ class Crowd:
             self.order.append((name, seconds))
             yield
 
-    def add(self, client: str, count: int, seconds: float, payers: tuple[Any, ...], kind: str = "") -> threading.Event:
+    def add(
+        self, client: str, count: int, seconds: float, payers: tuple[Any, ...], kind: str = "", background: bool = False
+    ) -> threading.Event:
         over = threading.Event()
         self.scheduler.submit(
             self.steps(kind or client, count, seconds),
@@ -58,6 +60,7 @@ class Crowd:
             on_step=lambda step: None,
             on_end=lambda error: over.set(),
             payers=payers,
+            background=background,
         )
         return over
 
@@ -134,6 +137,40 @@ def test_a_job_of_nobody_is_never_late(tiny_model: Model, clock: Clock) -> None:
 
     order = crowd.run(begin)
     assert [who for who, _ in order[:45]].count("nobody") >= 20
+
+
+@pytest.mark.parametrize("payers", [(), ("far", ("far", 1))])
+def test_a_background_job_lets_others_go_first_and_still_ends(
+    tiny_model: Model, clock: Clock, payers: tuple[Any, ...]
+) -> None:
+    crowd = Crowd(tiny_model, clock)
+
+    def begin() -> list[threading.Event]:
+        experiment = crowd.add("experiment", 40, 0.5, payers, background=True)
+        return [experiment, crowd.add("click", 6, 0.02, ("near", ("near", 1)))]
+
+    assert [who for who, _ in crowd.run(begin)] == ["click"] * 6 + ["experiment"] * 40
+
+
+def test_a_background_job_has_half_of_the_time_while_others_never_stop(tiny_model: Model, clock: Clock) -> None:
+    crowd = Crowd(tiny_model, clock)
+
+    def begin() -> list[threading.Event]:
+        writers = [crowd.add(f"writer {one}", 200, 0.02, ("near", ("near", one)), kind="writers") for one in range(3)]
+        return [crowd.add("experiment", 10, 0.5, ("far", ("far", 1)), background=True), *writers]
+
+    waited = seconds_before_the_end_of("experiment", crowd.run(begin))
+    assert 0.7 * 10 * 0.5 <= waited <= 1.3 * 10 * 0.5
+
+
+def test_a_background_job_runs_before_nobody_else_however_little_it_has_used(tiny_model: Model, clock: Clock) -> None:
+    crowd = Crowd(tiny_model, clock)
+
+    def begin() -> list[threading.Event]:
+        experiment = crowd.add("experiment", 3, 0.01, ("new", ("new", 1)), background=True)
+        return [experiment, crowd.add("writer", 8, 1.0, ("near", ("near", 1)))]
+
+    assert crowd.run(begin)[0][0] == "writer"
 
 
 def test_what_was_used_is_forgotten_by_halves() -> None:

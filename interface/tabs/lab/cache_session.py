@@ -55,6 +55,8 @@ class CacheRequest(BranchRequest):
 class CacheSession(PageSession):
     """The session of a page of the Lab that runs the cache experiment; it grows no branches to choose from."""
 
+    background = True
+
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._reference: UncachedEngine | None = None
