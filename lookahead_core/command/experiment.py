@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ examples:
   python -m lookahead_core experiment "After careful" --depth 100 --csv depths.csv
   python -m lookahead_core experiment "After careful" --levels 2    # branches split at the first and second token
 """
-OPTIONS = ("k", "depth", "levels")
+OPTIONS = ("k", "depth", "levels", "precisions")
 SHOWN_DEPTHS = 10
 """Lines of the table on the screen, at even distances."""
 
@@ -38,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--k", type=int, metavar="N", help="branches, and children of each split (5)", **absent)
     group.add_argument("--depth", type=int, metavar="N", help="tokens of each branch, up to 100 (10)", **absent)
     group.add_argument("--levels", type=int, metavar="N", help="first tokens at which branches split (1)", **absent)
+    precisions = "also read the branches in float32 and in bfloat16, and say where they part"
+    group.add_argument("--precisions", action="store_true", help=precisions, **absent)
     group.add_argument("--csv", metavar="FILE", help="write a table with one line for each depth", **absent)
     group.add_argument("--json", action="store_true", help="write one JSON document and nothing else", **absent)
 
@@ -71,6 +74,7 @@ def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
         "prompt_tokens": found.prompt_tokens,
         "steps": list(cache_table(found)),
         "branches": [{"text": text, "token_ids": ids} for text, ids in zip(found.texts, found.token_ids, strict=True)],
+        "precisions": [asdict(step) for step in found.precisions],
         "energy_source": found.energy_source,
         "model": json_output.model_as_json(model),
         "options": {name: getattr(checked, name) for name in OPTIONS},
@@ -99,7 +103,19 @@ def _lines(found: Any, depth: int) -> list[str]:
         f"With the cache: {_work(cached)}; {found.steps[-1].cache_bytes:,} bytes of cache.",
         f"Without it: {_work(uncached)}.",
         f"Joules are {found.energy_source}.",
+        *([_precisions(found.precisions)] if found.precisions else []),
     ]
+
+
+def _precisions(steps: Any) -> str:
+    """Return a sentence on where the most likely tokens in float32 and in bfloat16 part."""
+    depths = [step.depth for step in steps if step.other_tokens]
+    largest = max(step.relative_difference for step in steps)
+    parted = f"differ at {len(depths)} of {len(steps)} depths, first at {depths[0]}" if depths else "are the same"
+    return (
+        f"In float32 and bfloat16 the most likely tokens {parted}; the logits differ by up to {largest:.1%} of a row's "
+        "largest."
+    )
 
 
 def _work(work: Any) -> str:

@@ -21,12 +21,13 @@ from lookahead_core.engines.engine import Engine, prefill_in_chunks
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import LookaheadError, ModelError
 from lookahead_core.experiments.energy import EnergyCounter, energy_counter
+from lookahead_core.experiments.precision_comparison import PrecisionStep, engines_of_precisions, precision_steps
 from lookahead_core.model import Model
 from lookahead_core.steps import last_step
 from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.text.codec import split_bytes
 from lookahead_core.tree import Node, TokenTree
-from lookahead_core.validation import check_integer, parse_options
+from lookahead_core.validation import check_choice, check_integer, parse_options
 
 T = TypeVar("T")
 FLOAT32_BOUND = 1e-5
@@ -49,11 +50,14 @@ class CacheExperimentOptions:
     """Tokens of each branch; 1 to 100."""
     levels: int = 1
     """At how many of the first tokens branches split, 1 to 3: with 2, each first token gets `k` second ones."""
+    precisions: bool = False
+    """Whether the branches are also read in float32 and in bfloat16, see `precision_comparison`."""
 
     def __post_init__(self) -> None:
         check_integer("k", self.k, 1, 20)
         check_integer("depth", self.depth, 1, 100)
         check_integer("levels", self.levels, 1, 3)
+        check_choice("precisions", self.precisions, (True, False))
         branches = self.k ** min(self.levels, self.depth)
         if branches > MAX_BRANCHES:
             raise ValueError(
@@ -122,6 +126,8 @@ class CacheExperiment:
     """The text of each branch, in whole characters; empty strings if the model has no tokenizer."""
     energy_source: str
     """How the joules are known."""
+    precisions: tuple[PrecisionStep, ...] = ()
+    """The same predictions in float32 and in bfloat16, a step for each depth; empty unless they were asked for."""
 
     @property
     def equal(self) -> bool:
@@ -145,7 +151,8 @@ def cache_experiment(model: Model, prompt: str, **options: Any) -> CacheExperime
     `options` are those of `CacheExperimentOptions`. Branches split into the `k` most likely tokens at each of the first
     `levels` tokens, and go on with the most likely one. An end token does not end them: all depths have the same rows.
     Raises ValueError for a wrong option, LookaheadError for an empty prompt if the model has no start token or
-    for branches that do not fit into the model's context, and ModelError for a model that runs without a cache.
+    for branches that do not fit into the model's context, and ModelError for a model that runs without a cache, or if
+    `engines_of_precisions` raises it.
     """
     return last_step(cache_experiment_steps(model, prompt, **options))
 
@@ -162,6 +169,7 @@ def cache_experiment_steps(
     require_cache(model)
     head = _head_of(model, prompt, checked.depth)
     reference = reference or UncachedEngine(model.hf_model)
+    engines = engines_of_precisions(model.hf_model) if checked.precisions else []
     energy = energy_counter(model.device)
     found = CacheExperiment(head.depth, (), (), (), energy.source)
     frontier = [head]
@@ -183,6 +191,11 @@ def cache_experiment_steps(
         texts = tuple(_text(model, path) for path in paths)
         found = replace(found, steps=(*found.steps, step), token_ids=paths, texts=texts)
         yield found
+    if engines:
+        branches = [[head, *head.tree.path(leaf, below=head)][:-1] for leaf in frontier]
+        for precisions in precision_steps(engines, branches):
+            found = replace(found, precisions=precisions)
+            yield found
 
 
 def require_cache(model: Model) -> None:

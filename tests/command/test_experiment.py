@@ -51,6 +51,18 @@ def test_the_screen_has_some_depths_the_verdict_and_both_costs(run: Any) -> None
     assert any(line.startswith("With the cache: 40 passes, ") for line in lines)
 
 
+def test_the_screen_says_where_the_precisions_part(run: Any, model: Model) -> None:
+    _, out, _ = run(PROMPT, "--depth", "12", "--precisions")
+    depths = [
+        step.depth
+        for step in cache_experiment(model, PROMPT, depth=12, precisions=True).precisions
+        if step.other_tokens
+    ]
+    sentence = out.splitlines()[-1]
+    assert sentence.startswith("In float32 and bfloat16 the most likely tokens ")
+    assert (f"first at {depths[0]}" if depths else "are the same") in sentence
+
+
 def test_the_csv_file_has_a_line_for_every_depth(run: Any, tmp_path: Path, model: Model) -> None:
     file = tmp_path / "depths.csv"
     assert run(PROMPT, "--depth", "12", "--csv", str(file))[0] == 0
@@ -65,7 +77,7 @@ def test_the_result_as_json(run: Any, model: Model) -> None:
     status, out, err = run(PROMPT, "--k", "3", "--depth", "4", "--levels", "2", "--json")
     answer = json.loads(out)
     assert (status, err, answer["equal"]) == (0, "", True)
-    assert answer["options"] == {"k": 3, "depth": 4, "levels": 2}
+    assert answer["options"] == {"k": 3, "depth": 4, "levels": 2, "precisions": False}
     found = cache_experiment(model, PROMPT, k=3, depth=4, levels=2)
     assert [one["token_ids"] for one in answer["branches"]] == [list(ids) for ids in found.token_ids]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from lookahead_core import Document, LookaheadError, Model, ModelError, load_model
 from lookahead_core.engines import cached
+from lookahead_core.experiments import precision_comparison
 from lookahead_core.experiments.cache_experiment import cache_experiment, cache_experiment_steps
 from lookahead_core.experiments.cache_table import COLUMNS, cache_csv, cache_table
 from tests.conftest import tiny_llama
@@ -91,6 +93,33 @@ def test_passes_and_tokens_are_counted_as_a_lookahead_counts_them(model: Model) 
     assert found.uncached.joules > 0
 
 
+def test_float32_and_bfloat16_are_compared_at_every_prediction_of_the_branches(model: Model) -> None:
+    found = cache_experiment(model, PROMPT, k=3, depth=9, precisions=True)
+    assert cache_experiment(model, PROMPT, k=3, depth=9).precisions == ()
+    rounded = copy.deepcopy(model.hf_model).to(torch.bfloat16)
+    prompt = list(Document(model, PROMPT).token_ids)
+    worst, others = [0.0] * 9, [0] * 9
+    for token_ids in found.token_ids:
+        text = torch.tensor([[*prompt, *token_ids[:-1]]])
+        with torch.no_grad():
+            exact, other = (each(text).logits[0, len(prompt) - 1 :].float() for each in (model.hf_model, rounded))
+        for place in range(9):
+            relative = float((exact[place] - other[place]).abs().max() / exact[place].abs().max())
+            worst[place] = max(worst[place], relative)
+            others[place] += int(exact[place].argmax() != other[place].argmax())
+    assert [step.depth for step in found.precisions] == list(range(1, 10))
+    assert [step.relative_difference for step in found.precisions] == pytest.approx(worst, rel=0.02)
+    assert [step.other_tokens for step in found.precisions] == others
+    assert min(worst) > 1e-4, "bfloat16 has 8 bits"
+    assert model.hf_model.dtype == torch.float32, "the model itself stays as it is"
+
+
+def test_a_model_too_large_for_a_copy_gets_a_sentence(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision_comparison, "MOST_PARAMETERS", 1000)
+    with pytest.raises(ModelError, match="at most 1,000 parameters"):
+        cache_experiment(model, PROMPT, precisions=True)
+
+
 def test_the_table_has_the_figures_of_an_experiment_of_every_depth(model: Model) -> None:
     found = cache_experiment(model, PROMPT, k=2, depth=5)
     rows = list(cache_table(found))
@@ -120,6 +149,7 @@ def test_long_paths_are_read_in_several_passes_between_which_a_caller_can_stop(m
         ({"k": 0}, "k is 0, and must be a whole number from 1 to 20."),
         ({"depth": 101}, "depth is 101, and must be a whole number from 1 to 100."),
         ({"k": 20, "levels": 2}, "which makes 400 branches"),
+        ({"precisions": 2}, "precisions is 2, and must be one of True, False"),
         ({"breadth": 2}, "breadth is not an option of cache_experiment"),
     ],
 )

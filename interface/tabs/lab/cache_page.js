@@ -1,4 +1,5 @@
 // The Lab's cache page: an experiment is run on the server, and its result is shown as it grows.
+/** @import {CacheRun} from './run_link.js' */
 /** @import {BranchRequest, CacheView, ComponentArguments, News, Server} from '../../web/core/types.d.ts' */
 import * as words from './cache_sentences.js';
 import {PlotList} from './plots.js';
@@ -26,7 +27,7 @@ class CachePage {
   revision = 0;   // of the run
   /** @type {CacheView | null} */
   view = null;
-  /** @type {{prompt: string, k: number, depth: number, levels: number} | null} */
+  /** @type {CacheRun | null} */
   run = null;     // the one that is shown
 
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server @param {string} plotly its address */
@@ -38,6 +39,7 @@ class CachePage {
       depth: find(form, '#cache-depth', HTMLInputElement),
       levels: find(form, '#cache-levels', HTMLSelectElement),
     };
+    this.precisions = find(form, '#cache-precisions', HTMLInputElement);
     this.runButton = find(form, '.run');
     this.halt = find(form, '.halt');
     this.linkButton = find(form, '.link');
@@ -67,12 +69,13 @@ class CachePage {
 
   get #chosen() {
     const {k, depth, levels} = this.inputs;
-    return {prompt: this.prompt.value, k: Number(k.value), depth: Number(depth.value), levels: Number(levels.value)};
+    return {prompt: this.prompt.value, k: Number(k.value), depth: Number(depth.value), levels: Number(levels.value), precisions: this.precisions.checked};
   }
 
-  /** @param {Partial<{prompt: string, k: number, depth: number, levels: number}>} run */
-  #fill({prompt, ...options}) {
+  /** @param {Partial<CacheRun>} run */
+  #fill({prompt, precisions, ...options}) {
     if (prompt !== undefined) this.prompt.value = prompt;
+    if (precisions !== undefined) this.precisions.checked = precisions;
     for (const [name, value] of Object.entries(options)) this.inputs[/** @type {'k'} */ (name)].value = String(value);
   }
 
@@ -152,7 +155,8 @@ class CachePage {
   #show(view, settled) {
     this.view = view;
     const depth = view.steps.length, all = this.run?.depth ?? depth;
-    this.line.show(settled ? `Compared to depth ${depth}.` : `Depth ${depth} of ${all}`, settled ? 'settled' : 'thinking', settled ? null : depth / all);
+    const last = depth === all ? 'Comparing float32 and bfloat16 …' : `Depth ${depth} of ${all}`;
+    this.line.show(settled ? `Compared to depth ${depth}.` : last, settled ? 'settled' : 'thinking', settled ? null : depth / all);
     this.found.hidden = false;
     this.result.dataset.equal = String(view.equal);
     const verdict = find(this.result, '.verdict'), sentence = words.verdictSentence(view);
@@ -162,6 +166,7 @@ class CachePage {
     find(this.result, '.sums').replaceChildren(table(['', 'With the cache', 'Without it', 'Ratio'], words.costRows(view)));
     find(this.result, '.depths .wide').replaceChildren(table(words.DEPTH_HEADS, view.steps.map(words.depthCells)));
     find(this.result, '.texts ol', HTMLOListElement).replaceChildren(...view.branches.map(text => make('li', {text})));
+    find(this.result, '.precisions').textContent = words.precisionSentence(view);
     find(this.result, '.method').textContent = words.methodSentence(view);
     this.plots.draw(plotsOf(view)).catch(() => this.line.show(NO_PLOTS, 'error'));
   }
@@ -175,11 +180,11 @@ function table(heads, rows) {
 }
 
 /**
- * The three plots of a result: differences, times and their ratio, by depth.
+ * The plots of a result, by depth: differences, times and their ratio, and the two precisions if they were compared.
  * @param {CacheView} view
  * @returns {import('./plots.js').Plot[]}
  */
-function plotsOf({steps}) {
+function plotsOf({steps, precisions}) {
   const x = steps.map(({depth}) => depth), positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
   return [
     {title: 'The largest difference in a row of logits, as a part of the row’s largest logit', unit: 'difference', x, logarithmic: true, lines: [
@@ -191,5 +196,9 @@ function plotsOf({steps}) {
     {title: 'How many times as long it takes without the cache', unit: 'times', x, lines: [
       {name: 'ratio', y: steps.map(row => row.uncached_seconds / row.cached_seconds)},
     ]},
+    ...precisions.length ? [{title: 'How far the logits in float32 and in bfloat16 differ, as a part of the row’s largest logit', unit: 'difference', x: precisions.map(({depth}) => depth), lines: [
+      {name: 'difference', y: precisions.map(step => step.relative_difference)},
+      {name: 'another token is the likeliest', y: precisions.map(step => (step.other_tokens ? step.relative_difference : null)), points: true},
+    ]}] : [],
   ];
 }

@@ -73,6 +73,19 @@ export const depthCells = row => [
   figure(row.uncached_seconds / row.cached_seconds), formatNumber(row.cached_tokens), formatNumber(row.uncached_tokens),
 ];
 
+/**
+ * Where the likeliest tokens in float32 and in bfloat16 part, in one sentence; empty if they were not compared.
+ * @param {CacheView} view
+ */
+export function precisionSentence({precisions, branches}) {
+  if (!precisions.length) return '';
+  const parted = precisions.filter(step => step.other_tokens), worst = Math.max(...precisions.map(step => step.relative_difference ?? Infinity));
+  const far = `their logits differ by up to ${figure(100 * worst)} % of the largest logit`;
+  if (!parted.length) return `In float32 and in bfloat16 every likeliest token is the same; ${far}.`;
+  const [{depth, other_tokens: others}] = parted;
+  return `In float32 and in bfloat16 the likeliest tokens part first at depth ${depth}, in ${others} of ${formatCount(branches.length, 'branch', 'branches')}, and at ${formatCount(parted.length, 'depth')} in all; ${far}.`;
+}
+
 /** @param {CacheView} view */
 export const methodSentence = ({energy_source: source}) =>
   `With the cache, all branches are computed in one pass for each depth by the engine of the Write tab. Without it, transformers’ own forward reads each whole path again, several in one pass. Energy is ${source}.`;

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.branch_request import BranchRequest, whole
 from interface.server.page_session import PageSession, View
@@ -25,15 +25,15 @@ LIMITS = {"k": 20, "depth": 100, "levels": 3}
 class CacheRequest(BranchRequest):
     """A request for the cache experiment after a prompt, `text`."""
 
-    experiment: Mapping[str, int] = field(default_factory=dict)
+    experiment: Mapping[str, Any] = field(default_factory=dict)
     """Keyword arguments for `cache_experiment`."""
 
     @classmethod
     def from_json(cls, payload: object) -> CacheRequest:
         """Return the request in a page's JSON; raise ValueError if it is invalid, or the prompt empty or too long.
 
-        The field `experiment` is an object with the keys of LIMITS. Of the other fields only `page`, `number`,
-        `revision` and `text` are used.
+        The field `experiment` is an object with the keys of LIMITS, and maybe `precisions`, true or false. Of the other
+        fields only `page`, `number`, `revision` and `text` are used.
         """
         fields = payload if isinstance(payload, dict) else {}
         used = {name: fields.get(name) for name in ("page", "number", "revision", "text")}
@@ -47,9 +47,8 @@ class CacheRequest(BranchRequest):
             )
         experiment = fields.get("experiment")
         chosen = experiment if isinstance(experiment, dict) else {}
-        return replace(
-            request, experiment={name: whole(name, chosen.get(name), 1, most) for name, most in LIMITS.items()}
-        )
+        options = {name: whole(name, chosen.get(name), 1, most) for name, most in LIMITS.items()}
+        return replace(request, experiment=options | {"precisions": chosen.get("precisions") is True})
 
 
 class CacheSession(PageSession):
@@ -75,19 +74,22 @@ class CacheSession(PageSession):
         require_cache(self.model)
         self._reference = self._reference or UncachedEngine(self.model.hf_model)
         view: View = {}
+        shown: tuple[int, object] = (0, ())
         for found in cache_experiment_steps(self.model, request.text, reference=self._reference, **request.experiment):
-            if len(found.steps) > len(view.get("steps", ())):
+            if (len(found.steps), found.precisions) == shown:
+                yield {}
+            else:
+                shown = len(found.steps), found.precisions
                 view = as_json(found)
                 yield {"state": "thinking", "view": view}
-            else:
-                yield {}
         yield {"state": "settled", "view": view}
 
 
 def as_json(found: CacheExperiment) -> View:
     """Return a result of the experiment as JSON values.
 
-    `steps` are the rows of `cache_table`, `branches` the texts of the branches, `equal` the verdict so far.
+    `steps` are the rows of `cache_table`, `branches` the texts of the branches, `equal` the verdict so far, and
+    `precisions` the fields of each `PrecisionStep`.
     """
     from lookahead_core.experiments.cache_table import cache_table
 
@@ -99,6 +101,7 @@ def as_json(found: CacheExperiment) -> View:
                 "equal": found.equal,
                 "steps": list(cache_table(found)),
                 "branches": list(found.texts),
+                "precisions": [asdict(step) for step in found.precisions],
                 "energy_source": found.energy_source,
             }
         ),

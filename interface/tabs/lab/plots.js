@@ -6,6 +6,7 @@ import {make} from '../../web/ui/elements.js';
  * @property {string} name
  * @property {(number | null)[]} y
  * @property {'solid' | 'dash' | 'dot'} [dash]
+ * @property {boolean} [points] whether it is drawn as points, and not as a line
  * @property {boolean} [faint] whether it is drawn thin and grey, as a limit and no measurement
  *
  * @typedef {object} Plot
@@ -57,8 +58,8 @@ function colours() {
 export function plotlyFigure({x, lines, unit, logarithmic = false}, palette) {
   const axis = {color: palette.soft, gridcolor: palette.line, linecolor: palette.line, zeroline: false, automargin: true};
   return {
-    data: lines.map(({name, y, dash = 'solid', faint = false}, index) => ({
-      x, y, name, type: 'scatter', mode: 'lines', line: {dash, width: faint ? 1 : 2, color: faint ? palette.soft : palette.lines[index % palette.lines.length]},
+    data: lines.map(({name, y, dash = 'solid', faint = false, points = false}, index) => ({
+      x, y, name, type: 'scatter', mode: points ? 'markers' : 'lines', marker: {color: palette.lines[index % palette.lines.length], size: 9, symbol: 'diamond'}, line: {dash, width: faint ? 1 : 2, color: faint ? palette.soft : palette.lines[index % palette.lines.length]},
     })),
     layout: {
       margin: {l: 48, r: 8, t: 8, b: 36},
@@ -102,6 +103,7 @@ export class PlotList {
       holder.setAttribute('role', 'img');
       this.element.append(make('figure', {}, make('figcaption'), holder));
     }
+    for (const figure of [...this.element.children].slice(plots.length)) figure.remove();
     await Promise.all(plots.map((plot, index) => {
       const [caption, holder] = /** @type {HTMLElement[]} */ ([...this.element.children[index].children]);
       caption.textContent = plot.title;

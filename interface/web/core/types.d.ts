@@ -693,5 +693,6 @@ export interface CacheView {
   equal: boolean;
   steps: CacheRow[];
   branches: string[];
+  precisions: {depth: number, relative_difference: number | null, other_tokens: number}[];
   energy_source: string;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,21 @@ def test_a_request_is_answered_with_the_experiment_of_the_library(model: Model) 
     assert view["steps"][-1]["uncached_tokens"] == found.uncached.tokens
 
 
+def test_both_precisions_are_answered_if_they_are_asked_for(model: Model) -> None:
+    news = news_of(model, experiment=EXPERIMENT | {"precisions": True})
+    found = cache_experiment(model, PROMPT, **EXPERIMENT, precisions=True)
+    view = [one["view"] for one in news if "view" in one][-1]
+    assert view["precisions"] == [asdict(step) for step in found.precisions]
+    assert len(view["precisions"]) == EXPERIMENT["depth"]
+
+
 @pytest.mark.parametrize(
     ("fields", "because"),
     [
         ({"text": ""}, "Write a prompt"),
         ({"text": "x" * (MOST_PROMPT + 1)}, "The prompt has 2,001 characters"),
         ({"experiment": None}, "k must be a whole number from 1 to 20."),
+        ({"experiment": EXPERIMENT | {"precisions": True, "levels": 4}}, "levels must be a whole number from 1 to 3."),
         ({"experiment": EXPERIMENT | {"depth": 101}}, "depth must be a whole number from 1 to 100."),
         ({"experiment": EXPERIMENT | {"k": 20, "levels": 3}}, "which makes 8,000 branches"),
         (
@@ -90,7 +100,10 @@ def run(visit: Visit, depth: int) -> None:
 @in_a_browser
 def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny: Visit, tmp_path: Path) -> None:
     page = tiny.page
+    tiny.open_tab("Lab")
+    page.locator("#cache-precisions").check()
     run(tiny, 6)
+    assert page.locator("#lab-cache p.precisions").inner_text().startswith("In float32 and in bfloat16 ")
     assert page.locator("#lab-cache .verdict strong").inner_text() == "True"
     costs = {
         row.split("\t")[0]: row.split("\t")[1:]
@@ -101,7 +114,7 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     assert page.locator("#lab-cache .depths tbody tr").count() == 6
     page.locator("#lab-cache .texts summary").click()
     assert page.locator("#lab-cache .texts li").count() == 5
-    page.wait_for_function("() => document.querySelectorAll('#lab-cache .plot .scatterlayer .trace').length === 5")
+    page.wait_for_function("() => document.querySelectorAll('#lab-cache .plot .scatterlayer .trace').length === 7")
     with page.expect_download() as saved:
         page.locator("#lab-cache .csv").click()
     saved.value.save_as(tmp_path / "depths.csv")
@@ -118,13 +131,14 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
 @in_a_browser
 def test_a_link_opens_the_tab_and_repeats_the_run(tiny: Visit, tiny_page: str) -> None:
     page = tiny.page
-    page.goto(f"{tiny_page}#lab-cache?prompt=The+old+keeper&k=3&depth=4&levels=2")
+    page.goto(f"{tiny_page}#lab-cache?prompt=The+old+keeper&k=3&depth=4&levels=2&precisions=true")
     for how in ("while the page is open", "when it is loaded"):
         page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
         assert page.locator("#cache-prompt").input_value() == "The old keeper", how
         assert page.get_by_role("tab", name="Lab").get_attribute("aria-selected") == "true"
         page.locator("#lab-cache .texts summary").click()
         assert page.locator("#lab-cache .texts li").count() == 9
+        assert page.locator("#cache-precisions").is_checked()
         page.reload()
 
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {costRows, csvOf, depthCells, difference, formatBytes, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
+import {costRows, csvOf, depthCells, difference, formatBytes, precisionSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
 
 const row = (depth, more = {}) => ({
   depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, bound: 1e-5, other_tokens: 0,
@@ -9,7 +9,7 @@ const row = (depth, more = {}) => ({
   uncached_seconds: 2 * depth, uncached_cpu_seconds: 4 * depth, uncached_passes: depth, uncached_tokens: 12 * depth, uncached_joules: 12 * depth,
   cache_bytes: 1_500_000, ...more,
 });
-const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => equal), steps, branches: [], energy_source: 'estimated'});
+const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => equal), steps, branches: ['a', 'b'], precisions: [], energy_source: 'estimated'});
 
 test('the verdict says how many predictions were compared and how far they differ', () => {
   assert.equal(verdictSentence(view(row(1), row(2, {difference: 2e-5}))),
@@ -28,6 +28,15 @@ test('the costs are those of the last depth, with their ratios', () => {
     ['Tokens computed', '7', '24', '3.43 ×'], ['Energy', '6 J', '24 J', '4 ×'], ['Memory of the cache', '1.5 MB', 'none', '–'],
   ]);
   assert.equal(costRows(view(row(1, {cached_seconds: 0})))[0][3], '–');
+});
+
+test('the precisions part at the first depth where another token is the likeliest', () => {
+  const step = (depth, other_tokens = 0) => ({depth, relative_difference: 0.0123, other_tokens});
+  const sentence = (...precisions) => precisionSentence({...view(row(1)), precisions});
+  assert.equal(sentence(), '');
+  assert.equal(sentence(step(1), step(2)), 'In float32 and in bfloat16 every likeliest token is the same; their logits differ by up to 1.23 % of the largest logit.');
+  assert.equal(sentence(step(1), step(2, 1), step(3, 2)),
+    'In float32 and in bfloat16 the likeliest tokens part first at depth 2, in 1 of 2 branches, and at 2 depths in all; their logits differ by up to 1.23 % of the largest logit.');
 });
 
 test('small differences are powers of ten, and bytes have units', () => {

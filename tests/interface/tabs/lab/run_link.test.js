@@ -5,7 +5,7 @@ import {runLink, runOf} from '../../../../interface/tabs/lab/run_link.js';
 
 test('a link holds the run that it was made of, whatever is in the prompt', () => {
   for (const prompt of ['After careful', 'a&b=c#d?e+f %20', 'naïve 🙂 中文\n\tزهرة']) {
-    const run = {prompt, k: 5, depth: 100, levels: 2};
+    const run = {prompt, k: 5, depth: 100, levels: 2, precisions: true};
     assert.deepEqual(runOf(runLink(run)), run);
   }
 });
@@ -17,6 +17,8 @@ test('a fragment of another kind is no run', () => {
 
 test('what is not allowed is left out of a run', () => {
   assert.deepEqual(runOf('#lab-cache?k=0&depth=101&levels=two'), {});
+  assert.deepEqual(runOf('#lab-cache?precisions=maybe'), {});
+  assert.deepEqual(runOf('#lab-cache?precisions=false'), {precisions: false});
   assert.deepEqual(runOf('#lab-cache?k=1.5&depth=&levels=4&prompt='), {});
   assert.deepEqual(runOf(`#lab-cache?prompt=${'x'.repeat(2001)}&k=3`), {k: 3});
 });
