@@ -15,6 +15,7 @@ const NO_PROMPT = 'Write a prompt: the branches begin after it.';
 const WAITING = 'The experiment begins when the model is ready.';
 const STOPPED = 'Stopped. The figures are those of the depths that were compared.';
 const NO_PLOTS = 'The plots could not be loaded; the table has their figures.';
+const PLOT_INTERVAL = 2000;  // milliseconds between two drawings during a run: they take the processor's time, which the run measures
 const OUTSIDE = 'is a whole number from';
 
 /** @param {ComponentArguments} component */
@@ -29,6 +30,7 @@ class CachePage {
   view = null;
   /** @type {CacheRun | null} */
   run = null;     // the one that is shown
+  drawn = 0;      // the time of the last drawing of the plots
 
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server @param {string} plotly its address */
   constructor({form, result}, server, plotly) {
@@ -117,6 +119,7 @@ class CachePage {
     this.revision += 1;
     this.#showRunning(false);
     this.line.show(this.view ? STOPPED : 'Stopped.', 'settled');
+    if (this.view) this.#drawPlots(this.view);
   }
 
   async #copyLink() {
@@ -168,6 +171,12 @@ class CachePage {
     find(this.result, '.texts ol', HTMLOListElement).replaceChildren(...view.branches.map(text => make('li', {text})));
     find(this.result, '.precisions').textContent = words.precisionSentence(view);
     find(this.result, '.method').textContent = words.methodSentence(view);
+    if (settled || performance.now() - this.drawn > PLOT_INTERVAL) this.#drawPlots(view);
+  }
+
+  /** @param {CacheView} view */
+  #drawPlots(view) {
+    this.drawn = performance.now();
     this.plots.draw(plotsOf(view)).catch(() => this.line.show(NO_PLOTS, 'error'));
   }
 }

@@ -26,7 +26,7 @@ export function mount({element, props, watch}) {
   status = find(element, '#status');
   new Tips(document.body);
   listenToTabKeys(document.body);
-  openLinkedTabs(document.body);
+  openLinkedTabs();
   const take = () => {
     const was = loading.state;
     loading = props.value;

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import csv
 import re
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import gradio
 import pytest
 
 from interface import ModelLoader
@@ -140,6 +142,23 @@ def test_a_link_opens_the_tab_and_repeats_the_run(tiny: Visit, tiny_page: str) -
         assert page.locator("#lab-cache .texts li").count() == 9
         assert page.locator("#cache-precisions").is_checked()
         page.reload()
+
+
+@in_a_browser
+def test_a_link_opens_the_tab_also_if_the_tabs_come_after_the_rest_of_the_page(tiny: Visit, tiny_page: str) -> None:
+    """Delays Gradio's script of tabs: usually it comes first, and now and then it does not."""
+    page = tiny.page
+    assets = Path(gradio.__file__).parent / "templates" / "frontend" / "assets"
+    (script,) = (file.name for file in assets.glob("Index-*.js") if 'role="tablist"' in file.read_text("utf-8"))
+
+    def late(route: Any) -> None:
+        time.sleep(1.5)
+        route.continue_()
+
+    page.route(f"**/assets/{script}", late)
+    page.goto("about:blank")
+    page.goto(f"{tiny_page}#lab-cache?prompt=The+old+keeper&k=3&depth=4")
+    page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
 
 
 @in_a_browser
