@@ -97,7 +97,12 @@ export function keepTabStop(root) {
  */
 export function listenToRowKeys(root, actions) {
   root.addEventListener('keydown', event => {
-    const node = focusedButton(root), found = node && branchKey(event);
+    const node = focusedButton(root);
+    if (node && event.key === 'Escape' && closeOthers(root, node)) {
+      event.preventDefault();
+      return;
+    }
+    const found = node && branchKey(event);
     if (!found) return;
     if (found.move) moveFocus(root, node, event.key, found.move);
     else if (found.ban) actions.ban(node);
@@ -110,6 +115,20 @@ export function listenToRowKeys(root, actions) {
     const button = closestTo(event, FOCUSABLE);
     if (button) moveTabStop(root, button);
   });
+}
+
+/**
+ * Close the list of other beginnings if the focused button is in it or opens it, and focus the button that opens it. Returns
+ * whether it was open.
+ * @param {HTMLElement} root
+ * @param {HTMLElement} node
+ */
+function closeOthers(root, node) {
+  const more = findAll(root, '.more[aria-expanded=true]')[0];
+  if (!more || (node !== more && !node.closest('.others'))) return false;
+  more.click();
+  focusOn(root, more);
+  return true;
 }
 
 /** @type {(root: HTMLElement, node: HTMLElement, key: string, move: [down: number, along: number]) => void} */

@@ -48,7 +48,7 @@ export function oddsRows({tokens, nodes, spelled}, index, {temperature, topP}) {
 
 /** @type {(view: Pick<InternalsView, 'entropies'>, token: Pick<InternalsToken, 'id' | 'rank'>, index: number, rows: OddsRow[], label?: typeof tokenLabel) => string} */
 export function tokenSummary({entropies}, {id, rank}, index, rows, label = tokenLabel) {
-  const spread = `entropy ${entropies[index - 1].toFixed(2)} nats`, came = rows.find(row => row.came);
+  const spread = `entropy of the raw odds ${entropies[index - 1].toFixed(2)} nats`, came = rows.find(row => row.came);
   if (id === null || !came) return `“${label(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
   return `Choice ${formatNumber(rank)} of the model's · raw ${formatPercent(came.raw)} · processed ${formatPercent(came.processed)} · ${spread}`;
 }

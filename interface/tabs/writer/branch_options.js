@@ -123,7 +123,7 @@ export class BranchOptions extends EventTarget {
     const odds = this.#select('odds');
     odds.disabled = mode !== 'likely' || this.#areColumns || Boolean(towards || avoid);
     // The chosen value is kept, and what the figures are of is said in its place.
-    find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || temperature !== 1 || topP < 1 ? 'words (here: tokens)' : 'words';
+    find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || temperature !== 1 || topP < 1 ? 'here: tokens' : 'words';
     odds.closest('label')?.classList.toggle('idle', odds.disabled);
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);

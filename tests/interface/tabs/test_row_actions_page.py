@@ -162,6 +162,23 @@ def phone(browser: Any, tiny_page: str) -> Iterator[Visit]:
     context.close()
 
 
+def test_the_keys_are_named_while_the_rows_have_the_focus_and_escape_closes_the_list(visit: Visit) -> None:
+    write(visit)
+    keys, more = visit.page.locator("#keys"), visit.page.locator("#rest .more")
+    expect(keys).to_be_hidden()
+    press(visit, "Alt+ArrowDown")
+    expect(keys).to_be_visible()
+    assert visit.page.locator("#branches .rows").get_attribute("aria-describedby") == "keys"
+    press(visit, *["ArrowDown"] * visit.rows, "Enter", "ArrowDown")
+    expect(more).to_have_attribute("aria-expanded", "true")
+    assert visit.page.evaluate("Boolean(document.activeElement.closest('#others'))")
+    press(visit, "Escape")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    expect(more).to_be_focused()
+    press(visit, "Enter", "Escape")
+    expect(more).to_have_attribute("aria-expanded", "false")
+
+
 def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) -> None:
     phone.fill(TEXT)
     phone.wait_until_settled()
