@@ -12,6 +12,13 @@ const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
 /** @param {number} logprob */
 const oddsOf = logprob => ({p: Math.exp(logprob)});
 
+/**
+ * What the branches at a word are.
+ * @param {string} word
+ */
+export const replacementSentence = word =>
+  `What the model would have written in place of ${quotedText(word)}. A row’s share is the chance that its part in bold comes next: a token, as the model gives it. Nothing of this enters your text.`;
+
 const ordinals = new Intl.PluralRules('en', {type: 'ordinal'});
 /** @type {Record<string, string>} */
 const ENDINGS = {one: 'st', two: 'nd', few: 'rd', other: 'th'};

@@ -17,7 +17,7 @@ import {markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
-import {chanceFigure, highlightSentence, markedSentence, notableCount} from './highlight_sentences.js';
+import {chanceFigure, highlightSentence, markedSentence, notableCount, replacementSentence} from './highlight_sentences.js';
 import {tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
@@ -31,7 +31,6 @@ const EMPTY = 'Write or paste a text: the words are highlighted here where the m
 const LOADING = 'Your text is read when the model is ready.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
 const READ_ONLY = 'Highlights only read: nothing is inserted into your text here.';
-const SHARES = 'A row’s share is the chance that its part in bold comes next: a token, as the model gives it. Nothing of this enters your text.';
 const VISIBLE = /[^\p{C}\p{Z}]/u;   // a character that gives a word a name
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
@@ -181,8 +180,9 @@ class HighlightsTab {
   }
 
   /** @param {News} news @param {SentRequest} request */
-  #showBranches({state, view = null, reading = null, sentence}, {opened: revision}) {
-    this.#show({revision, state, view, reading, note: sentence ?? (view ? SHARES : null)});
+  #showBranches({state, view = null, reading = null, sentence}, {opened: revision, start}) {
+    const replaced = this.found?.words.find(({entry}) => entry.start === start)?.text ?? '';
+    this.#show({revision, state, view, reading, note: sentence ?? (state === 'settled' ? replacementSentence(replaced) : null)});
     this.line.show(this.#settledSentence, 'settled');
     const word = this.#pointed;
     if (state === 'settled' && word && !this.#fits.has(this.#wordOf(word).entry.start)) this.#checking = this.#check(word);

@@ -150,3 +150,7 @@ test('a highlight is announced with its number, the whole word and what the mode
   const word = {text: ' keeper', entry: {...entry, alternatives: [{text: ' sea'}]}};
   assert.equal(sentences.highlightSentence(word, 3, 10), 'Highlight 3 of 10. The model expected “sea”; your word “keeper” was its 3rd choice.');
 });
+
+test('the branches at a word name the word', () => {
+  assert.match(sentences.replacementSentence(' school'), /^What the model would have written in place of “school”\. A row’s share is /);
+});
