@@ -11,6 +11,10 @@ from interface.http import assets
 
 FOLDER = Path(__file__).parent
 HINT = "Write something to see here how it could continue. Each button is a token: click one to write up to it."
+KEYS = "Keys: arrows move, Enter writes up to the token, E changes it, Delete bans it, Alt+↑ leads back."
+"""What the keys do while a row has the focus: shown then, and the rows' description for screen readers."""
+READ_ONLY_KEYS = "Keys: arrows move."
+"""The same where the rows are only read; for screen readers alone."""
 
 
 class BranchView(gr.HTML):
@@ -32,7 +36,12 @@ class BranchView(gr.HTML):
         read_only: bool = False,
         **options: Any,
     ) -> None:
-        fields = {"{prefix}": prefix, "{hint}": hint, "{read_only}": "data-read-only" if read_only else ""}
+        fields = {
+            "{prefix}": prefix,
+            "{hint}": hint,
+            "{read_only}": "data-read-only" if read_only else "",
+            "{keys}": READ_ONLY_KEYS if read_only else KEYS,
+        }
         template = _read("template.html")
         for name, text in fields.items():
             template = template.replace(name, text)

@@ -205,8 +205,14 @@ class PageService:
         scheduler, seconds = self.loader.scheduler, self.loader.settings.page_seconds
         steps = session.answer_steps(progress.request)
         steps = limited(scheduler, steps, seconds, "request", lambda step: step.get("state") in ("settled", "empty"))
-        options: dict[str, Any] = {"payers": CALLER.get().payers, "background": session.background}
-        scheduler.submit(steps, progress.request.page, on_step=progress.add, on_end=end, **options)
+        scheduler.submit(
+            steps,
+            progress.request.page,
+            on_step=progress.add,
+            on_end=end,
+            payers=CALLER.get().payers,
+            background=session.background,
+        )
 
     def _answered(
         self, page: OpenPage, session: PageSession, progress: RequestProgress, error: Exception | None

@@ -211,7 +211,8 @@ def draw_steps(document: Document, options: DecodingOptions, draws: int = 10_000
 
 def _sampling_logprobs(document: Document, options: DecodingOptions) -> torch.Tensor:
     """Return the log-probabilities that the first token of a sample is drawn from, as `Document.odds` does."""
-    return document.generation_start(options.stream_options()).odds(options.stream_options())
+    stream = options.stream_options()
+    return document.generation_start(stream).odds(stream)
 
 
 def _decoded_beam(rank: int, beam: Beam) -> DecodedText:

@@ -163,7 +163,7 @@ def test_a_background_job_has_half_of_the_time_while_others_never_stop(tiny_mode
     assert 0.7 * 10 * 0.5 <= waited <= 1.3 * 10 * 0.5
 
 
-def test_a_background_job_runs_before_nobody_else_however_little_it_has_used(tiny_model: Model, clock: Clock) -> None:
+def test_a_background_job_waits_also_for_a_person_who_has_used_more(tiny_model: Model, clock: Clock) -> None:
     crowd = Crowd(tiny_model, clock)
 
     def begin() -> list[threading.Event]:

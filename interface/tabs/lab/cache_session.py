@@ -74,13 +74,12 @@ class CacheSession(PageSession):
         require_cache(self.model)
         self._reference = self._reference or UncachedEngine(self.model.hf_model)
         view: View = {}
-        shown: tuple[int, object] = (0, ())
+        shown: CacheExperiment | None = None
         for found in cache_experiment_steps(self.model, request.text, reference=self._reference, **request.experiment):
-            if (len(found.steps), found.precisions) == shown:
+            if not found.steps or found == shown:
                 yield {}
             else:
-                shown = len(found.steps), found.precisions
-                view = as_json(found)
+                shown, view = found, as_json(found)
                 yield {"state": "thinking", "view": view}
         yield {"state": "settled", "view": view}
 

@@ -174,6 +174,7 @@ def mass(found: Sequence[Ids], temperature: float, top_p: float) -> float:
 
 STYLE = branch_view._read("style.css")
 TEMPLATE = branch_view._read("template.html").replace("{prefix}", "").replace("{hint}", branch_view.HINT)
+TEMPLATE = TEMPLATE.replace("{keys}", branch_view.KEYS)
 
 
 def page_body(dark: bool = False) -> str:
@@ -1152,6 +1153,13 @@ def test_the_component_has_ids_of_its_own_and_nothing_that_a_template_would_run(
         assert not any(sign in template for sign in ("`", "${", "{{", "\\", "{prefix}"))
     assert "branch_view/branch_view.js" in view.js_on_load
     json.dumps(view.get_config())
+
+
+def test_the_rows_are_described_by_the_keys_that_work_there() -> None:
+    for read_only, keys in ((False, branch_view.KEYS), (True, branch_view.READ_ONLY_KEYS)):
+        template = branch_view.BranchView(prefix="other-", read_only=read_only).html_template
+        assert f'<p class="keys" id="other-keys">{keys}</p>' in template
+    assert "Enter" not in branch_view.READ_ONLY_KEYS, "Enter writes nothing there"
 
 
 # Room and speed.
