@@ -148,7 +148,7 @@ def test_the_tree_and_its_predictions_are_made_of_the_standard_library_only() ->
     own = {"lookahead_core.prediction", "lookahead_core.reheating"}
     for path in (f"{CORE}/tree.py", f"{CORE}/prediction.py", f"{CORE}/reheating.py"):
         packages = {module.split(".")[0] for module in modules_imported(path) - own}
-        assert packages <= {"__future__", "collections", "dataclasses", "math", "typing", "weakref"}, path
+        assert packages <= {"__future__", "collections", "dataclasses", "itertools", "math", "typing", "weakref"}, path
 
 
 def test_the_public_names_are_what_the_package_says() -> None:

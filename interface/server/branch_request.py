@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.column_request import Column, columns_from_json
@@ -14,7 +14,7 @@ from lookahead_core.text import chat
 
 if TYPE_CHECKING:
     from lookahead_core.document.branch_edit import BranchEdit
-    from lookahead_core.document.document import AcceptedTokens
+    from lookahead_core.document.document import AcceptedTokens, Document
 
 MOST_CHARACTERS = 200_000
 """Characters of a text, and of all earlier messages together."""
@@ -115,6 +115,8 @@ class BranchRequest:
     """The person's edits of rows, in order."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Checked keyword arguments for `Document.lookahead`, `k` and `depth` among them."""
+    reheating: Mapping[str, float] = field(default_factory=dict)
+    """The `temperature` and `top_p` of the page in mode `likely`, as far as they are given; else empty."""
     visitor: Any = None
     """For whom tasks on shared GPUs are dispatched: a `shared_gpu.Visitor`; None on other hardware."""
 
@@ -139,7 +141,24 @@ class BranchRequest:
             ahead=fields.get("ahead") is not False,
             edits=_edits(fields.get("edits")),
             options=_options(fields),
+            reheating=_reheating(fields),
         )
+
+    def at_temperature(self, temperature: float) -> BranchRequest:
+        """Return the same request with another temperature for its draws, or in mode `likely` for its `reheating`."""
+        if self.options["mode"] == "likely":
+            return replace(self, reheating={**self.reheating, "temperature": temperature})
+        return replace(self, options={**self.options, "temperature": temperature})
+
+    def options_for(self, document: Document) -> dict[str, Any]:
+        """Return keyword arguments for the lookahead of a document with the request's text.
+
+        They are `options` where the page computes odds at its temperature itself. If the last token is re-opened, the
+        temperature also decides which branches are the likeliest: then they have `reheating`, and the odds of tokens.
+        """
+        if document.reopens and any(value != 1 for value in self.reheating.values()):
+            return {**self.options, **self.reheating, "odds": "tokens"}
+        return dict(self.options)
 
     @property
     def message(self) -> MessageContext | None:
@@ -181,7 +200,7 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
     `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set; `towards` and `avoid` only if given,
     and `odds` only if it is "words", in mode `likely` without these two. In mode `every_level`, `branch_total` is `k`,
     so that a view has at most k rows in every mode. In mode `forks`, `cutoff` is FORK_CUTOFF. `temperature`, `top_p`
-    and `seed` are used in mode `sampled` only, and then only if they are given.
+    and `seed` are set in mode `sampled` only, and then only if they are given.
     """
     from lookahead_core.strategies.lookahead_options import ODDS, LookaheadOptions
     from lookahead_core.validation import check_choice
@@ -206,6 +225,17 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
     options |= {name: fields[name] for name in ("towards", "avoid") if fields.get(name)}
     LookaheadOptions.of(options)
     return options
+
+
+def _reheating(fields: dict[str, Any]) -> dict[str, float]:
+    """Return `BranchRequest.reheating` from the fields of a page's JSON; raise ValueError for invalid ones."""
+    from lookahead_core.strategies.lookahead_options import LookaheadOptions
+
+    if fields.get("mode", "likely") != "likely":
+        return {}
+    found = {name: fields[name] for name in ("temperature", "top_p") if name in fields}
+    LookaheadOptions.of(found)
+    return found
 
 
 def _edits(value: object) -> tuple[RowEdit, ...]:

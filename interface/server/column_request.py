@@ -42,12 +42,12 @@ def columns_from_json(fields: Mapping[str, Any]) -> tuple[Column, ...]:
     return tuple(_column(number, column) for number, column in enumerate(value, start=1))
 
 
-def lookaheads_of(columns: Sequence[Column], *, sampled: bool) -> tuple[list[Column], list[int]]:
+def lookaheads_of(columns: Sequence[Column], *, by_temperature: bool) -> tuple[list[Column], list[int]]:
     """Return the columns that need a lookahead of their own, and for each of `columns` the index of its lookahead.
 
-    Without `sampled`, columns that differ in temperature alone share one: the page computes their odds itself.
+    Without `by_temperature`, columns that differ in temperature alone share one: the page computes their odds itself.
     """
-    needed = [column if sampled else Column(column.instruction) for column in columns]
+    needed = [column if by_temperature else Column(column.instruction) for column in columns]
     distinct = list(dict.fromkeys(needed))
     return distinct, [distinct.index(column) for column in needed]
 

@@ -6,7 +6,7 @@ All of it runs in the scheduler's thread, like the page session that it belongs 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ class ColumnViews:
         self._make_session = make_session
         self._paint_steps = paint_steps
         self._sessions: dict[str | None, PageSession] = {}
+        self._lookaheads: tuple[list[Column], list[int]] = ([], [])
         self._shown: list[tuple[Column, PageSession, Lookahead]] = []
 
     @property
@@ -55,18 +56,22 @@ class ColumnViews:
         from lookahead_core.document.batch import lookahead_batch_steps
 
         self._shown = []
-        distinct, indexes = lookaheads_of(request.columns, sampled=request.options["mode"] == "sampled")
-        growing = [column for column in distinct if request.text or column.instruction]
-        if not growing:
+        instructions = dict.fromkeys(column.instruction for column in request.columns)
+        requests = {
+            instruction: replace(request, instruction=instruction, columns=())
+            for instruction in instructions
+            if request.text or instruction
+        }
+        if not requests:
             yield {"state": "empty"}
             return
-        requests = {
-            column.instruction: replace(request, instruction=column.instruction, columns=()) for column in growing
-        }
         sessions = self._sessions_for(requests, owner)
         documents = {instruction: sessions[instruction].open(own) for instruction, own in requests.items()}
+        by_temperature = _depends_on_temperature(request, documents.values())
+        self._lookaheads = distinct, indexes = lookaheads_of(request.columns, by_temperature=by_temperature)
+        growing = [column for column in distinct if column.instruction in requests]
         each = [_own_options(column, documents[column.instruction], request) for column in growing]
-        if growing == list(distinct):
+        if growing == distinct:
             ahead = functools.partial(_all_ahead_options, distinct, request)
             owner.prepare_dispatch(documents[distinct[0].instruction], request, ahead)
 
@@ -100,9 +105,9 @@ class ColumnViews:
         """
         from lookahead_core.document.joint_prefetch import prefetch_joint_views
 
-        distinct, indexes = lookaheads_of(request.columns, sampled=request.options["mode"] == "sampled")
+        distinct, indexes = self._lookaheads
         shown = {column: (session, result) for column, session, result in self._shown}
-        if set(shown) != set(distinct):
+        if not shown or set(shown) != set(distinct):
             return
         sessions = [shown[column][0] for column in distinct]
         results = [shown[column][1] for column in distinct]
@@ -144,11 +149,18 @@ class ColumnViews:
         return found
 
 
+def _depends_on_temperature(request: BranchRequest, documents: Iterable[Document]) -> bool:
+    """Whether columns of different temperatures may have different branches, as `BranchRequest.options_for` says."""
+    mode = request.options["mode"]
+    return mode == "sampled" or (mode == "likely" and any(document.reopens for document in documents))
+
+
 def _own_options(column: Column, document: Document, request: BranchRequest) -> dict[str, Any]:
-    """Return the options of a column's lookahead that differ from the request's."""
+    """Return the options of a column's lookahead."""
+    own = request if column.temperature is None else request.at_temperature(column.temperature)
     # As in `PageSession.answer_steps`: the re-opened token counts for the depth of a branch.
-    own: dict[str, Any] = {"depth": request.options["depth"] + bool(document.reopens)}
-    return own if column.temperature is None else {**own, "temperature": column.temperature}
+    options = own.options_for(document)
+    return {**options, "depth": options["depth"] + bool(document.reopens)}
 
 
 def _all_ahead_options(columns: Sequence[Column], request: BranchRequest) -> list[LookaheadOptions]:
@@ -160,9 +172,8 @@ def _ahead_options(column: Column, request: BranchRequest) -> LookaheadOptions:
     """Return the options of a column's prefetched views."""
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
-    options = {**request.options, "stop_at_repetition": True}
+    own = request if column.temperature is None else request.at_temperature(column.temperature)
+    options = {**own.options, "stop_at_repetition": True}
     if options["mode"] in ("likely", "sampled"):
         options["depth"] = min(options["depth"], AHEAD_DEPTH)
-    return LookaheadOptions.of(
-        options if column.temperature is None else {**options, "temperature": column.temperature}
-    )
+    return LookaheadOptions.of(options)

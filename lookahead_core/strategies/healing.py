@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 import torch
 
+from lookahead_core.reheating import reheated_logprob
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, renormalised_among
+from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.tree import Node
 
 
@@ -30,6 +32,9 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken, count: int) 
     itself inserts nothing, so its paths have one token more; it is allowed even if it is banned. The most probable path
     comes first, conditioned on the typed text; there may be fewer. `head` must be at depth 2 or more. Takes at
     most one forward pass, and sets `growth.start`.
+
+    In mode "likely" the most probable paths are those at `options.temperature` and `options.top_p`: paths of one token
+    and of two change places with the temperature. Paths that these options exclude come last.
     """
     assert head.parent is not None
     start = known_healed_start(growth, head, typed)
@@ -40,7 +45,24 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken, count: int) 
     # One more, because the typed token may be among them.
     leaves = [leaf for leaf in growth.children(base, count + 1, start.prediction) if leaf.token_ids != (head.token_id,)]
     leaves += growth.children(base.extended(head.token_id, start.typed_logprob, start.prediction), count)
-    return sorted(growth.distinct(leaves), key=lambda leaf: -leaf.logprob)[:count]
+    return sorted(growth.distinct(leaves), key=_rank(growth.options, leaves))[:count]
+
+
+def _rank(options: LookaheadOptions, leaves: Sequence[BranchLeaf]) -> Callable[[BranchLeaf], tuple[float, ...]]:
+    """Return the sorting key with which the most probable of `leaves` comes first, as `healed_leaves` compares them."""
+    if options.mode != "likely" or (options.temperature == 1 and options.top_p == 1):
+        return lambda leaf: (-leaf.logprob,)
+    predictions = {id(prediction): prediction for leaf in leaves for prediction in leaf.predictions}
+    reheated = {
+        key: reheated_logprob(prediction.logprobs, prediction.tail, options.temperature, options.top_p)
+        for key, prediction in predictions.items()
+    }
+
+    def rank(leaf: BranchLeaf) -> tuple[float, ...]:
+        steps = zip(leaf.logprobs, leaf.predictions, strict=True)
+        return -math.fsum(reheated[id(prediction)](logprob) for logprob, prediction in steps), -leaf.logprob
+
+    return rank
 
 
 def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:

@@ -75,9 +75,11 @@ class LookaheadKeywords(TypedDict, total=False):
     width: int
     """`best_first` and `towards` only: nodes per forward pass, 1 to 256. Sixteen cost little more than one."""
     temperature: float
-    """`sampled` only: 0 always takes the likeliest token; up to 2."""
+    """0 to 2; 0 always takes the likeliest token. `sampled`: that of the draws. `likely` with `heal`: that at which
+    tokens that replace the typed one are compared with those after it; probabilities stay those of temperature 1."""
     top_p: float
-    """`sampled` only: sample among the likeliest tokens that together have this probability, above 0 and up to 1."""
+    """Above 0 and up to 1: `sampled` draws among the likeliest tokens that together have this probability, and `likely`
+    with `heal` compares these."""
     seed: int
     """`sampled` only: the same seed, 0 to 2**53, draws the same branches."""
     banned: Collection[int]

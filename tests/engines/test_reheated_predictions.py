@@ -40,6 +40,15 @@ def test_reheated_probabilities_are_within_one_per_cent_of_the_full_row_up_to_te
     assert_reheats(example_rows()[number])
 
 
+def test_near_temperature_zero_the_likeliest_token_is_certain() -> None:
+    for row in example_rows()[:4]:
+        prediction: Prediction = LogitRows(row[None]).predictions()[0]
+        for temperature in (1e-2, 1e-6, 1e-300, 5e-324):
+            shares, rest = prediction.reheated(temperature)
+            exact = torch.softmax((row.double() - row.double().max()) / temperature, -1)
+            assert shares[0] == pytest.approx(float(exact.max()), rel=0.01) and sum(shares) + rest == pytest.approx(1)
+
+
 def test_the_default_models_odds_can_be_reheated(default_model: Model) -> None:
     document = Document(default_model, "After careful")
     row: Any = document.predict(row=True).row

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from lookahead_core import Document, Model, TextError, load_model
 from lookahead_core.document.coverage import covered_probability, distinguishing_lengths
@@ -618,6 +619,47 @@ def test_the_rest_of_a_healed_lookahead_holds_the_text_that_would_be_inserted(ti
         shares, rest = result.said.reheated(temperature)
         exact = (logits[list(result.said.token_ids)] / temperature).softmax(0).tolist()
         assert shares == pytest.approx(exact, rel=0.01) and rest == pytest.approx(0, abs=0.01)
+
+
+def reheated(row: torch.Tensor, temperature: float, top_p: float) -> torch.Tensor:
+    """The probabilities of a row of logits at a temperature, cut to the likeliest tokens that have top-p together."""
+    if not temperature:
+        return torch.nn.functional.one_hot(row.argmax(), len(row)).double()
+    found = (row.double() / temperature).softmax(0)
+    order = found.argsort(descending=True)
+    before = found[order].cumsum(0) - found[order]
+    kept = torch.zeros_like(found).index_copy(0, order, torch.where(before < top_p, found[order], 0.0))
+    return kept / kept.sum()
+
+
+@pytest.mark.parametrize("text", ["the old keep", "watched the s", "He saw the ship"])
+@pytest.mark.parametrize(
+    ("temperature", "top_p"), [(0.0, 1.0), (0.3, 1.0), (0.6, 0.8), (1.0, 0.5), (1.4, 1.0), (2.0, 0.9)]
+)
+def test_the_first_tokens_of_a_healed_lookahead_are_the_likeliest_at_its_temperature_and_top_p(
+    tiny_model: Model, text: str, temperature: float, top_p: float
+) -> None:
+    document = Document(tiny_model, text)
+    ids, spelled = document.token_ids, tokens_as_bytes(tiny_model.tokenizer)
+    before, after = plain_rows(tiny_model.hf_model, [ids[:-1], ids])
+    allowed = [i for i in range(len(spelled)) if spelled[i].startswith(spelled[ids[-1]])]
+
+    def odds_at(temperature: float, top_p: float) -> dict[tuple[int, ...], float]:
+        """The probability of every first token that replaces the typed one, and of every token after the typed one."""
+        given = dict(zip(allowed, reheated(before[allowed], temperature, top_p).tolist(), strict=True))
+        odds = {(i,): p for i, p in given.items() if i != ids[-1]}
+        following = reheated(after, temperature, top_p).tolist()
+        return odds | {(ids[-1], i): given[ids[-1]] * p for i, p in enumerate(following)}
+
+    raw, odds = odds_at(1.0, 1.0), odds_at(temperature, top_p)
+    result = document.lookahead(k=6, depth=4, heal=True, temperature=temperature, top_p=top_p)
+    begun = [branch.token_ids[: 1 + (branch.token_ids[0] == ids[-1])] for branch in result.branches]
+    # Paths that the settings make impossible come last, in the order of the odds at temperature 1.
+    expected = sorted(odds, key=lambda path: (-odds[path], -raw[path]))[:6]
+    assert begun == expected
+    assert [math.exp(branch.logprobs[0]) for branch in result.branches] == pytest.approx(
+        [sum(raw[path] for path in raw if path[0] == one[0]) for one in begun], rel=1e-3
+    ), "probabilities stay those of temperature 1"
 
 
 def test_a_row_that_begins_with_a_control_token_has_its_first_piece_after_it(byte_tokenizer: Any) -> None:

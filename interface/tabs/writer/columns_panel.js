@@ -56,8 +56,8 @@ export class ColumnsPanel extends EventTarget {
   /** The columns, as they are stored; null before there were any. */
   get columns() { return this.#views.length ? this.#views.map(({column}) => column) : this.#stored; }
 
-  /** The columns of a request. @param {boolean} sampled whether tokens are drawn */
-  request(sampled) { return columnsOfRequest(this.columns ?? [], sampled); }
+  /** The columns of a request. */
+  request() { return columnsOfRequest(this.columns ?? []); }
 
   /**
    * Take the columns of a document, a file or a link; the first ones, if it has none.

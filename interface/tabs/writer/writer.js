@@ -121,7 +121,7 @@ class WriterTab {
 
   get #prompt() {
     const banned = this.options.bans.ids, {columns} = this;
-    if (columns.active) return {instruction: null, banned, columns: columns.request(this.options.settings.mode === 'sampled')};
+    if (columns.active) return {instruction: null, banned, columns: columns.request()};
     return {instruction: this.sheet.instruction(), banned};
   }
 

@@ -5,7 +5,7 @@
  */
 /** @import {NodeOdds} from './other_beginnings.js' */
 import {beginsWith, otherBeginnings, otherWords} from './other_beginnings.js';
-import {oddsAfter, oddsError, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
+import {isReheated, oddsAfter, oddsError, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
 import {tokensOfDepth} from './row_tokens.js';
 import {distinctLengths, setShares, setWordShares, sumOf} from './shares.js';
 
@@ -18,14 +18,20 @@ const collator = new Intl.Collator();
 const unpackedNodes = new WeakMap();
 
 /**
- * Whether a view holds enough data for these settings. Settings that are not named are those of the view's request.
+ * Whether a view holds enough data for these settings. Settings that are not named are those of the view's request. Where the
+ * last typed token is re-opened, the likeliest rows are others at another temperature: some have a token more than others.
  * @param {View} view
  * @param {RowSettings} settings
  */
 export function coversSettings(view, settings) {
   const asked = view.asked, wanted = {...asked, ...settings};
-  if (wanted.mode !== asked.mode || oddsKind(wanted) !== oddsKind(asked) || (wanted.towards || '') !== (asked.towards || '') || (wanted.avoid || '') !== (asked.avoid || '')) return false;
-  if (asked.mode === 'sampled' && !(['temperature', 'top_p', 'seed']).every(name => valueOf(wanted, name) === valueOf(asked, name))) return false;
+  /** @type {(...names: string[]) => boolean} */
+  const same = (...names) => names.every(name => valueOf(wanted, name) === valueOf(asked, name));
+  if (!same('mode') || (wanted.towards || '') !== (asked.towards || '') || (wanted.avoid || '') !== (asked.avoid || '')) return false;
+  if (asked.mode === 'sampled' && !same('temperature', 'top_p', 'seed')) return false;
+  const reheats = Boolean(view.given) && asked.mode === 'likely' && !asked.towards;
+  if (reheats && !same('temperature', 'top_p')) return false;
+  if (oddsKind(asked) !== (reheats && isReheated(wanted) ? 'tokens' : oddsKind(wanted))) return false;
   return isCuttable(asked) ? wanted.k <= asked.k && isLongEnough(view, wanted) : hasSameRows(view, wanted);
 }
 
@@ -45,10 +51,10 @@ const oddsKind = ({mode, odds, towards, avoid}) => (mode === 'likely' && odds ==
  * Whether shares are those of words: a view holds them for temperature 1 and top-p 1 only.
  * @type {(view: Pick<View, 'asked'>, wanted: RowSettings) => boolean}
  */
-const hasWordShares = ({asked}, {temperature = 1, top_p: topP = 1}) => oddsKind(asked) === 'words' && temperature === 1 && topP >= 1;
+const hasWordShares = ({asked}, wanted) => oddsKind(asked) === 'words' && !isReheated(wanted);
 
 /** @type {(settings: object, name: string) => unknown} */
-const valueOf = (settings, name) => /** @type {Record<string, unknown>} */ (settings)[name];
+const valueOf = (settings, name) => /** @type {Record<string, unknown>} */ (settings)[name] ?? (name === 'temperature' || name === 'top_p' ? 1 : undefined);
 
 /** @type {(view: View, wanted: {k: number, depth: number, until: string}) => boolean} */
 function isLongEnough(view, wanted) {
@@ -132,8 +138,8 @@ export function shapePinnedRow(pinned, wanted) {
 }
 
 /** @type {(view: View, wanted: RowSettings) => DrawnView['without']} */
-function bannedTokens({without = []}, {temperature = 1, top_p: topP = 1}) {
-  const raw = temperature === 1 && topP >= 1;
+function bannedTokens({without = []}, wanted) {
+  const raw = !isReheated(wanted);
   return without.filter(({text, probability}) => text && probability >= NOTICEABLE).map(({text, probability}) => ({text, odds: raw ? {p: probability} : null}));
 }
 
@@ -142,8 +148,9 @@ const shownBranches = (view, wanted) =>
   view.branches.filter(branch => branch.ids.length).slice(0, isCuttable(view.asked) ? wanted.k : Infinity);
 
 /** @type {(view: {nodes?: string[]}, wanted: RowSettings) => NodeOdds} */
-function oddsOfView(view, {temperature = 1, top_p: topP = 1}) {
-  if (temperature === 1 && topP >= 1) return (_, logprob) => rawOdds(logprob);
+function oddsOfView(view, wanted) {
+  if (!isReheated(wanted)) return (_, logprob) => rawOdds(logprob);
+  const {temperature = 1, top_p: topP = 1} = wanted;
   const nodes = nodesOf(view);
   /** @type {OddsFunction[]} */
   const known = [];

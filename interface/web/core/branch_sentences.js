@@ -3,6 +3,7 @@
 import {
   continuedLetters, formatCount, formatError, formatKnown, formatNumber, formatPercent, isSigns, isUnknown, mayGoOn, quotedText, spokenQuote, spokenText,
 } from './figures_and_labels.js';
+import {isReheated} from './reheated_odds.js';
 import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
 
 const HINT = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
@@ -70,12 +71,6 @@ function fewerSentence(count, {mode = 'likely', k = 0, towards = ''}) {
   const fewer = count < k && mode in FEWER ? `${formatNumber(count)} of ${formatCount(k, 'row')}: ${FEWER[mode]}.` : '';
   return [mode === 'forks' ? FORKS_PART : '', fewer].filter(Boolean).join(' ');
 }
-
-/**
- * Whether shares are not those that the model gives.
- * @param {RowSettings} settings
- */
-const isReheated = ({temperature = 1, top_p: topP = 1}) => temperature !== 1 || topP < 1;
 
 const MOST_BANNED = 3;         // banned tokens that are named
 

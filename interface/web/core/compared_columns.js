@@ -47,12 +47,11 @@ export function withoutInstructions(settings, instructions) {
 }
 
 /**
- * The columns of a request. Their temperatures are left out unless tokens are drawn: the page computes odds itself.
+ * The columns of a request.
  * @param {Column[]} columns
- * @param {boolean} sampled
  */
-export const columnsOfRequest = (columns, sampled) =>
-  columns.map(({instruction, temperature}) => ({instruction: instruction.trim() ? instruction : null, ...(sampled && {temperature})}));
+export const columnsOfRequest = columns =>
+  columns.map(({instruction, temperature}) => ({instruction: instruction.trim() ? instruction : null, temperature}));
 
 /**
  * The settings that a column's rows are drawn with.

@@ -8,6 +8,12 @@ const DROP_UNIT = 2000;    // steps a nat of a packed drop
 const ROUNDING = 0.5 / DROP_UNIT + 0.5 / HEAT_UNIT;   // nats by which rounding can make a token seem less likely
 
 /**
+ * Whether odds under these settings are not those that the model gives.
+ * @param {{temperature?: number, top_p?: number}} settings
+ */
+export const isReheated = ({temperature = 1, top_p: topP = 1}) => temperature !== 1 || topP < 1;
+
+/**
  * Unpack a node. heats[i] = log of the sum of exp((l - l0) / T) over the vocabulary at T = 0.1 (i + 1), where l0 is the
  * likeliest token's log-probability; drops = l0 - l of the likeliest tokens, rising from 0.
  * @param {string} packed 16-bit numbers in base64

@@ -53,6 +53,8 @@ def test_a_request_has_the_fields_of_its_json() -> None:
         "seed": 3,
     }
     assert set(of(mode="sampled").options) == {"k", "depth", "mode", "until", "banned"}
+    assert of(temperature=0.5, top_p=0.6).reheating == {"temperature": 0.5, "top_p": 0.6}
+    assert [each.reheating for each in (of(), drawn, more)] == [{}, {}, {}]
 
 
 def test_words_and_changes_of_rows_are_checked() -> None:

@@ -59,7 +59,8 @@ def test_each_column_has_the_view_of_its_instruction_alone(chat_model: Model, te
         if not text and not column["instruction"]:
             assert view is None
         else:
-            expected = alone(chat_model, text, column["instruction"] or None, k=3, depth=4)
+            heat = {"temperature": column["temperature"]} if "temperature" in column else {}
+            expected = alone(chat_model, text, column["instruction"] or None, k=3, depth=4, **heat)
             assert paths(view) == paths(expected)
             assert view["asked"] == expected["asked"]
             assert view["given"] == expected["given"]
@@ -79,17 +80,25 @@ def test_columns_cost_the_passes_of_one(chat_model: Model) -> None:
     assert engine.passes == before, "a column that is removed costs nothing"
 
 
-def test_columns_that_differ_in_temperature_share_a_view_unless_they_are_sampled(tiny_model: Model) -> None:
+def test_columns_that_differ_in_temperature_share_a_view_if_their_rows_are_the_same(tiny_model: Model) -> None:
     columns = [{"temperature": 0.4}, {"temperature": 1.6}, {}]
-    likely = answer(PageSession(tiny_model), TEXT, columns=columns, k=3, depth=4)["view"]
+    likely = answer(PageSession(tiny_model), "The sea.", columns=columns, k=3, depth=4)["view"]
     assert likely["columns"] == [0, 0, 0]
     assert len(likely["views"]) == 1
-    options: dict[str, Any] = {"k": 3, "depth": 4, "mode": "sampled", "seed": 4, "temperature": 1.0}
-    drawn = answer(PageSession(tiny_model), TEXT, columns=columns, **options)["view"]
-    assert drawn["columns"] == [0, 1, 2]
-    for column, view in zip(columns, drawn["views"], strict=True):
-        assert paths(view) == paths(alone(tiny_model, TEXT, None, **{**options, **column}))
+
+
+@pytest.mark.parametrize("mode", ["likely", "sampled"])
+def test_drawn_rows_and_those_of_a_re_opened_text_are_those_of_each_columns_temperature(
+    tiny_model: Model, mode: str
+) -> None:
+    columns = [{"temperature": 0.4}, {"temperature": 1.6}, {}]
+    options: dict[str, Any] = {"k": 3, "depth": 4, "mode": mode, "seed": 4, "temperature": 1.0}
+    found = answer(PageSession(tiny_model), "He saw the ship", columns=columns, **options)["view"]
+    assert found["columns"] == [0, 1, 2]
+    for column, view in zip(columns, found["views"], strict=True):
+        assert paths(view) == paths(alone(tiny_model, "He saw the ship", None, **{**options, **column}))
         assert view["asked"]["temperature"] == column.get("temperature", 1.0)
+    assert paths(found["views"][0]) != paths(found["views"][2])
 
 
 def test_a_click_in_one_column_keeps_its_ids_in_all_of_them(chat_model: Model) -> None:

@@ -72,7 +72,7 @@ def test_a_word_that_a_row_continues_is_announced_whole(visit: Visit) -> None:
 
 
 def test_sliders_send_no_request_and_temperature_falls_back_to_tokens(visit: Visit) -> None:
-    show_words(visit)
+    show_words(visit, PROMPT + " sea.")
     visit.wait_until_asked()
     asked, before = len(visit.asked), rows(visit)
     put(visit, "k", "3")
@@ -87,6 +87,32 @@ def test_sliders_send_no_request_and_temperature_falls_back_to_tokens(visit: Vis
     put(visit, "k", "5")
     assert rows(visit) == before
     assert len(visit.asked) == asked
+
+
+def test_after_a_word_without_a_space_another_temperature_shows_the_rows_that_are_likeliest_there(
+    visit: Visit, default_model: Model
+) -> None:
+    text, script = "he saw a", "rows => rows.map(row => row.innerText)"
+    show_words(visit, text)
+    before, branches = rows(visit), visit.page.locator("#branches [data-branch]")
+    put(visit, "temperature", "0.5")
+    visit.wait_until_asked()
+    visit.wait_until_settled()
+    expected = Document(default_model, text).lookahead(
+        k=5, depth=6, heal=True, temperature=0.5, stop_at_repetition=True
+    )
+    wanted = ["".join(branch.text.split()) for branch in expected.branches]
+    shown = ["".join(row.split()) for row in branches.evaluate_all(script)]
+    assert [row.endswith(text) for row, text in zip(shown, wanted, strict=True)] == [True] * 5, (shown, wanted)
+    shares = [share for _, share in rows(visit)]
+    assert shares == sorted(shares, reverse=True)
+    visit.page.locator("#rest .more").click()
+    other = visit.page.locator("#rest .others [data-p]").first.get_attribute("data-p")
+    assert float(other) <= min(shares), "no other token is likelier"
+    put(visit, "temperature", "1")
+    visit.wait_until_asked()
+    visit.wait_until_settled()
+    assert rows(visit) == before
 
 
 def test_a_click_on_a_word_shows_a_prefetched_view_of_words(visit: Visit) -> None:

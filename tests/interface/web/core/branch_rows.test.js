@@ -400,6 +400,17 @@ test('a view covers fewer and shorter rows, another order and other odds', () =>
   assert.ok(!coversSettings(view, {k: 6}) && !coversSettings(view, {depth: 6}) && !coversSettings(view, {mode: 'sampled'}));
 });
 
+test('where the last typed token is re-opened, another temperature or top-p has other rows', () => {
+  const view = {...likelyView(5, 5, {temperature: 0.5, top_p: 0.9}), given: ' a'}, same = {temperature: 0.5, top_p: 0.9};
+  assert.ok(coversSettings(view, {}) && coversSettings(view, {...same, k: 3, depth: 2, order: 'path', seed: 9}));
+  for (const other of [{temperature: 1}, {top_p: 1}, {k: 6}, {mode: 'sampled'}]) assert.ok(!coversSettings(view, {...same, ...other}), JSON.stringify(other));
+  assert.ok(coversSettings({...view, given: ''}, {temperature: 1}), 'the order of next tokens is that of any temperature');
+  const raw = {...likelyView(), given: ' a'};
+  assert.ok(coversSettings(raw, {temperature: 1, top_p: 1}) && !coversSettings(raw, {temperature: 0.9}));
+  assert.ok(coversSettings({...likelyView(5, 5, {towards: 'sea'}), given: ' a'}, {temperature: 0.5}), 'rows that lead to a word stay');
+  assert.ok(coversSettings({...likelyView(5, 5, {mode: 'forks'}), given: ' a'}, {temperature: 0.5}), 'other modes compare at temperature 1');
+});
+
 test('a view covers the settings it was drawn with', () => {
   const view = likelyView(5, 5, {mode: 'sampled', temperature: 0.8, top_p: 0.9, seed: 3});
   assert.ok(coversSettings(view, {k: 2, depth: 3, temperature: 0.8, top_p: 0.9, seed: 3}));

@@ -46,8 +46,7 @@ test('the instructions of columns count where the columns are shown, and those t
 
 test('a request has temperatures only where tokens are drawn, and null for an instruction of spaces', () => {
   const columns = [{instruction: ' ', temperature: 0.5}, {instruction: ' Be short.', temperature: null}];
-  assert.deepEqual(columnsOfRequest(columns, false), [{instruction: null}, {instruction: ' Be short.'}]);
-  assert.deepEqual(columnsOfRequest(columns, true), [{instruction: null, temperature: 0.5}, {instruction: ' Be short.', temperature: null}]);
+  assert.deepEqual(columnsOfRequest(columns), [{instruction: null, temperature: 0.5}, {instruction: ' Be short.', temperature: null}]);
 });
 
 test('a column draws at most five rows, at its own temperature or at the page’s', () => {

@@ -88,6 +88,13 @@ test('a view has the odds of words or of tokens, and only the mode likely has wo
   assert.ok(coversSettings(sampled, {odds: 'words'}));
 });
 
+test('where the last typed token is re-opened, other temperatures have rows and odds of tokens', () => {
+  const words = {...wordView(), given: ' a'}, tokens = likelyView(3, 4), cooler = {...tokens, given: ' a', asked: {...tokens.asked, temperature: 0.5}};
+  assert.ok(coversSettings(words, {odds: 'words'}) && !coversSettings(words, {odds: 'words', temperature: 0.5}));
+  assert.ok(coversSettings(cooler, {odds: 'words', temperature: 0.5}) && coversSettings(cooler, {odds: 'tokens', temperature: 0.5}));
+  assert.ok(!coversSettings(cooler, {odds: 'words', temperature: 1}) && !coversSettings(cooler, {odds: 'words', temperature: 0.7}));
+});
+
 test('a share that is not known yet is the least that it can be, and the rows keep the server’s order', () => {
   const view = wordView();
   view.branches.forEach((branch, index) => { branch.next_word = {...branch.next_word, ...[{share: 0.43, error: 0.43}, {share: 0.44, error: 0.43}, {share: 0.2, error: 0}][index]}; });
