@@ -27,7 +27,9 @@ export function otherBeginnings(view, rows, odds) {
     const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
     found.set(key, {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)});
   }
-  return [...found.values(), ...otherWaysOn(rows)].sort((one, other) => other.raw - one.raw);
+  const others = [...found.values(), ...otherWaysOn(rows)];
+  // Of equal odds, as of all that temperature 0 or top-p excludes, the model's own decide.
+  return others.sort((one, other) => other.odds.p - one.odds.p || other.raw - one.raw);
 }
 
 /**

@@ -281,7 +281,10 @@ export interface Row {
 /** A row of a revision of the text. */
 export interface DrawnRow extends Row { revision: number }
 
-/** A beginning that no row has, with its odds; `otherwise`: rows have it, and the odds are those of other ways on from it. */
+/**
+ * A beginning that no row has, with its odds. `raw` is its log-probability at temperature 1, and decides the order of those with
+ * equal odds. `otherwise`: rows have it, and the odds are those of other ways on.
+ */
 export interface DrawnOther extends OtherBeginning { odds: Odds; raw: number; otherwise?: boolean }
 
 /** A drawn view: rows in order, what they hold together, and what else there is. */

@@ -20,10 +20,15 @@ test('the others are the likeliest beginnings that no row has', () => {
   cold.others.forEach(other => near(other.odds.p, oddsOf(other.ids, 0.5), 'of each, colder'));
 });
 
-test('the others are ordered by their raw odds', () => {
+test('the others are ordered by their odds, and by the model’s own where these are equal', () => {
   const view = likelyView(2, 2);
   view.rest.reverse();
   assert.deepEqual(shapeRows(view, {temperature: 0}).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
+  // One token against two: their order depends on the temperature.
+  const [first] = view.rest, two = {...first, ids: [77, 78], logprobs: [-1, -1.5], at: [0, 0], text: 'two'}, one = {...first, ids: [79], logprobs: [-2.4], at: [0], text: 'one'};
+  view.rest = [two, one];
+  assert.deepEqual([1, 2].map(temperature => shapeRows(view, {temperature}).others.map(({text}) => text)), [['one', 'two'], ['one', 'two']]);
+  assert.deepEqual(shapeRows(view, {temperature: 0.2}).others.map(({text}) => text), ['two', 'one']);
 });
 
 test('others whose ids read alike are different', () => {
