@@ -14,7 +14,7 @@ from lookahead_core.document.results import Beam, BeamNode
 from lookahead_core.document.stream import StreamStep, stream_steps
 from lookahead_core.model import Model
 from lookahead_core.steps import last_step
-from lookahead_core.strategies.sampling import sample_token
+from lookahead_core.strategies.sampling import gumbel_noise
 from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.validation import check_integer, check_number, parse_options
 
@@ -26,7 +26,7 @@ SAMPLING = (
 """The options of the experiment that are those of `Document.stream`."""
 REPEATED = 3
 """The length of the n-grams that `DecodedText.repetition` counts, in tokens."""
-DRAWS_IN_STEP = 500
+DRAWS_IN_STEP = 50
 """Draws between two steps of `draw_steps`."""
 
 
@@ -85,6 +85,8 @@ class DecodedText:
     """The text that each token adds; may be empty."""
     logprobs: tuple[float, ...]
     """The model's natural log-probability of each token, without temperature, cuts and penalties."""
+    ended: bool = False
+    """Whether its last token is an end token."""
 
     @property
     def text(self) -> str:
@@ -200,10 +202,13 @@ def draw_steps(document: Document, options: DecodingOptions, draws: int = 10_000
     with the seed of `options`.
     """
     scores = _sampling_logprobs(document, options)
-    position = len(document.token_ids)
+    # As `sample_token` does, but the tokens that can be drawn are looked up once.
+    allowed = scores.isfinite().nonzero()[:, 0]
+    possible, position = scores[allowed], len(document.token_ids)
     counts: dict[int, int] = {}
     for number in range(draws):
-        token_id = sample_token(scores, seed=options.seed, stream=number, position=position)
+        noise = gumbel_noise(options.seed, number, position, allowed)
+        token_id = int(allowed[(possible + noise).argmax()])
         counts[token_id] = counts.get(token_id, 0) + 1
         if (number + 1) % DRAWS_IN_STEP == 0 or number + 1 == draws:
             yield dict(counts)
@@ -217,7 +222,9 @@ def _sampling_logprobs(document: Document, options: DecodingOptions) -> torch.Te
 
 def _decoded_beam(rank: int, beam: Beam) -> DecodedText:
     """Return a beam as a text."""
-    return DecodedText("beam", rank, beam.token_ids, tuple(piece.text for piece in beam.pieces), beam.logprobs)
+    return DecodedText(
+        "beam", rank, beam.token_ids, tuple(piece.text for piece in beam.pieces), beam.logprobs, beam.ended
+    )
 
 
 def _decoded(method: Method, number: int, steps: Sequence[StreamStep]) -> DecodedText:
@@ -228,4 +235,5 @@ def _decoded(method: Method, number: int, steps: Sequence[StreamStep]) -> Decode
         tuple(step.token_id for step in steps),
         tuple(step.text for step in steps),
         tuple(step.logprob for step in steps),
+        bool(steps) and steps[-1].finish == "end",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from lookahead_core.experiments.decoding_experiment import (
     draw_steps,
     odds_after_options,
 )
+from lookahead_core.steps import last_step
 from tests.conftest import tiny_llama
 
 PROMPT = "The keeper watched the sea"
@@ -115,12 +117,21 @@ def test_the_odds_are_those_before_and_after_the_options(model: Model) -> None:
 def test_frequencies_of_many_draws_are_those_of_the_odds(model: Model) -> None:
     document, options = Document(model, PROMPT), DecodingOptions(temperature=0.8, top_k=12, seed=7)
     steps = list(draw_steps(document, options, 4_000))
-    assert [sum(counts.values()) for counts in steps] == list(range(500, 4_001, 500))
+    assert [sum(counts.values()) for counts in steps] == list(range(50, 4_001, 50))
     odds = document.odds(temperature=0.8, top_k=12).exp()
     expected = {token_id: float(odds[token_id]) * 4_000 for token_id in odds.nonzero()[:, 0].tolist()}
     assert set(steps[-1]) <= set(expected)
     chi_square = sum((steps[-1].get(token_id, 0) - mean) ** 2 / mean for token_id, mean in expected.items())
     assert chi_square < 31.3, "11 degrees of freedom, 0.1 %"
+
+
+def test_draws_are_those_of_the_samples_first_tokens(model: Model) -> None:
+    options: Any = {"temperature": 1.3, "top_p": 0.95, "seed": 11}
+    (counts,) = draw_steps(Document(model, PROMPT), DecodingOptions(**options), 50)
+    streams = [
+        last_step(Document(model, PROMPT).stream(**options, stream=number, max_new_tokens=1)) for number in range(50)
+    ]
+    assert counts == Counter(step.token_id for step in streams)
 
 
 def test_repetition_is_the_part_of_trigrams_that_came_before() -> None:

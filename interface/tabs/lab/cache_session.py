@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.branch_request import BranchRequest, whole
 from interface.server.page_session import PageSession, View
+from interface.tabs.lab.experiment_request import ExperimentRequest
 from lookahead_core.serving.json_values import json_safe
 
 if TYPE_CHECKING:
@@ -15,40 +16,18 @@ if TYPE_CHECKING:
     from lookahead_core.engines.uncached import UncachedEngine
     from lookahead_core.experiments.cache_experiment import CacheExperiment
 
-MOST_PROMPT = 2_000
-"""The most characters of a prompt: without the cache, each pass reads all of it again."""
 LIMITS = {"k": 20, "depth": 100, "levels": 3}
 """The options of the experiment, and the highest value of each; the lowest is 1."""
 
 
-@dataclass(frozen=True)
-class CacheRequest(BranchRequest):
-    """A request for the cache experiment after a prompt, `text`."""
-
-    experiment: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments for `cache_experiment`."""
+class CacheRequest(ExperimentRequest):
+    """A request for the cache experiment; its `experiment` has the keyword arguments for `cache_experiment`."""
 
     @classmethod
-    def from_json(cls, payload: object) -> CacheRequest:
-        """Return the request in a page's JSON; raise ValueError if it is invalid, or the prompt empty or too long.
-
-        The field `experiment` is an object with the keys of LIMITS, and maybe `precisions`, true or false. Of the other
-        fields only `page`, `number`, `revision` and `text` are used.
-        """
-        fields = payload if isinstance(payload, dict) else {}
-        used = {name: fields.get(name) for name in ("page", "number", "revision", "text")}
-        request = cast("CacheRequest", super().from_json(used | {"k": 1, "depth": 1, "ahead": False}))
-        if not request.text:
-            raise ValueError("Write a prompt: the branches begin after it.")
-        if len(request.text) > MOST_PROMPT:
-            raise ValueError(
-                f"The prompt has {len(request.text):,} characters, and at most {MOST_PROMPT:,} are allowed here: "
-                "shorten it."
-            )
-        experiment = fields.get("experiment")
-        chosen = experiment if isinstance(experiment, dict) else {}
-        options = {name: whole(name, chosen.get(name), 1, most) for name, most in LIMITS.items()}
-        return replace(request, experiment=options | {"precisions": chosen.get("precisions") is True})
+    def checked_options(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the options with the keys of LIMITS, and `precisions`; see `ExperimentRequest`."""
+        options = {name: whole(name, fields.get(name), 1, most) for name, most in LIMITS.items()}
+        return options | {"precisions": fields.get("precisions") is True}
 
 
 class CacheSession(PageSession):

@@ -1,4 +1,4 @@
-// Line plots, drawn by Plotly, which is loaded when the first plot is drawn. Colours are the page's, also in dark mode.
+// Plots of lines and bars, drawn by Plotly, which is loaded when the first plot is drawn. Colours are the page's, also in dark mode.
 import {make} from '../../web/ui/elements.js';
 
 /**
@@ -8,6 +8,7 @@ import {make} from '../../web/ui/elements.js';
  * @property {'solid' | 'dash' | 'dot'} [dash]
  * @property {boolean} [points] whether it is drawn as points, and not as a line
  * @property {boolean} [faint] whether it is drawn thin and grey, as a limit and no measurement
+ * @property {number[]} [spread] how far each value may be off, drawn as an error bar
  *
  * @typedef {object} Plot
  * @property {string} title
@@ -15,6 +16,9 @@ import {make} from '../../web/ui/elements.js';
  * @property {number[]} x
  * @property {PlotLine[]} lines
  * @property {boolean} [logarithmic]
+ * @property {string[]} [labels] of the values of x: then the values are drawn as bars, side by side, except points
+ * @property {string} [below] the name of the x axis, "depth" unless given
+ * @property {string} table what has the plot's figures: "the table of every depth"
  */
 
 /** @type {Promise<any> | null} */
@@ -34,6 +38,8 @@ export function loadPlotly(address) {
   return loading;
 }
 
+export const NO_PLOTS = 'The plots could not be loaded; the table has their figures.';
+
 /** @param {string} name of a variable of the style sheets */
 const variable = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -42,7 +48,7 @@ function colours() {
   const dark = document.body.classList.contains('dark') || document.documentElement.classList.contains('dark');
   const of = (/** @type {string} */ name) => {
     const probe = make('span', {style: `color: var(${name})`, hidden: true});
-    (document.querySelector('#lab-cache') ?? document.body).append(probe);
+    (document.querySelector('.lab-result') ?? document.body).append(probe);
     const {color} = getComputedStyle(probe);
     probe.remove();
     return color;
@@ -55,17 +61,22 @@ function colours() {
  * @param {Plot} plot
  * @param {ReturnType<typeof colours>} palette
  */
-export function plotlyFigure({x, lines, unit, logarithmic = false}, palette) {
+export function plotlyFigure({x, lines, unit, labels, logarithmic = false, below = 'depth'}, palette) {
   const axis = {color: palette.soft, gridcolor: palette.line, linecolor: palette.line, zeroline: false, automargin: true};
   return {
-    data: lines.map(({name, y, dash = 'solid', faint = false, points = false}, index) => ({
-      x, y, name, type: 'scatter', mode: points ? 'markers' : 'lines', marker: {color: palette.lines[index % palette.lines.length], size: 9, symbol: 'diamond'}, line: {dash, width: faint ? 1 : 2, color: faint ? palette.soft : palette.lines[index % palette.lines.length]},
-    })),
+    data: lines.map((line, index) => {
+      const colour = line.faint ? palette.soft : palette.lines[index % palette.lines.length], {name, y, spread} = line;
+      if (labels && !line.points) return {x, y, name, type: 'bar', marker: {color: colour}};
+      return {
+        x, y, name, type: 'scatter', mode: line.points ? 'markers' : 'lines', marker: {color: colour, size: 9, symbol: 'diamond'},
+        line: {dash: line.dash ?? 'solid', width: line.faint ? 1 : 2, color: colour}, ...(spread && {error_y: {type: 'data', array: spread, color: colour}}),
+      };
+    }),
     layout: {
       margin: {l: 48, r: 8, t: 8, b: 36},
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: {family: variable('--sans') || 'sans-serif', size: 12, color: palette.ink},
-      xaxis: {...axis, title: {text: 'depth', standoff: 4}, rangemode: 'tozero'},
+      xaxis: {...axis, title: {text: below, standoff: 4}, ...(labels ? {tickvals: x, ticktext: labels} : {rangemode: 'tozero'})},
       yaxis: {...axis, title: {text: unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
       showlegend: lines.length > 1,
       legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font: {color: palette.ink}},
@@ -107,7 +118,7 @@ export class PlotList {
     await Promise.all(plots.map((plot, index) => {
       const [caption, holder] = /** @type {HTMLElement[]} */ ([...this.element.children[index].children]);
       caption.textContent = plot.title;
-      holder.setAttribute('aria-label', `Plot: ${plot.title}. The table of every depth has its figures.`);
+      holder.setAttribute('aria-label', `Plot: ${plot.title}. Its figures are in ${plot.table}.`);
       const {data, layout} = plotlyFigure(plot, palette);
       return plotly.react(holder, data, layout, CONFIG);
     }));

@@ -1,4 +1,4 @@
-"""Layout of the Lab tab: the experiment's prompt and options, and beside them its result."""
+"""Layout of the Lab tab: for each experiment its prompt and options, and beside them its result."""
 
 from __future__ import annotations
 
@@ -10,20 +10,34 @@ from interface.http import plotly_script
 from interface.server.model_loading import ModelLoader
 from interface.server.page_service import PageService
 from interface.tabs.lab.cache_session import CacheRequest, CacheSession
+from interface.tabs.lab.decoding_session import DecodingRequest, DecodingSession
 from interface.web.parts import CONTROLS, SHEET, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
 
 
 def build(loader: ModelLoader) -> None:
-    """Lay out the tab in the current `gr.Blocks` context and connect its script to a new PageService.
+    """Lay out the tab in the current `gr.Blocks` context: a tab in it for each experiment.
 
-    Its sessions are CacheSessions. The model of `loader` may still be loading.
+    Each connects its script to a PageService of its own, with the sessions of that experiment. The model of `loader`
+    may still be loading.
     """
+    with gr.Tabs(elem_classes="tabs-bar inner"):
+        with gr.Tab("Cache"):
+            _experiment("cache", PageService(loader, CacheRequest.from_json, CacheSession))
+        with gr.Tab("Decoding"):
+            _experiment("decoding", PageService(loader, DecodingRequest.from_json, DecodingSession))
+
+
+def _experiment(name: str, service: PageService) -> None:
+    """Lay out the experiment's form and beside it its result, and start its script, which asks `service`.
+
+    The files are `{name}_form.html`, `{name}_result.html`, `{name}_page.js`, and maybe `{name}_result.css`.
+    """
+    own = [file for file in [FOLDER / f"{name}_result.css"] if file.exists()]
     with gr.Row(elem_classes="desk lab"):
         with gr.Column(elem_classes="card", scale=4, min_width=300):
-            static_html(FOLDER / "cache_form.html", SHEET, CONTROLS, FOLDER / "cache_form.css")
+            static_html(FOLDER / f"{name}_form.html", SHEET, CONTROLS, FOLDER / "form.css")
         with gr.Column(elem_classes="card", scale=8, min_width=300):
-            static_html(FOLDER / "cache_result.html", FOLDER / "cache_result.css")
-    service = PageService(loader, CacheRequest.from_json, CacheSession)
-    footer_and_script("tabs/lab/cache_page.js", service.functions, {"plotly": f".{plotly_script.ADDRESS}"})
+            static_html(FOLDER / f"{name}_result.html", FOLDER / "result.css", *own)
+    footer_and_script(f"tabs/lab/{name}_page.js", service.functions, {"plotly": f".{plotly_script.ADDRESS}"})

@@ -146,8 +146,8 @@ export interface BranchRequest extends PromptFields, Partial<ViewOptionsOfReques
   text?: string;
   accepted?: AcceptedPiece[];
   edits?: RowEdit[];
-  /** Lab: the options of the cache experiment. */
-  experiment?: {k: number, depth: number, levels: number};
+  /** Lab: the options of the experiment. */
+  experiment?: Record<string, string | number | boolean>;
   /** Highlights tab: the character where branches replace the text, and the number of that opening. */
   start?: number;
   opened?: number;
@@ -698,4 +698,55 @@ export interface CacheView {
   branches: string[];
   precisions: {depth: number, relative_difference: number | null, other_tokens: number}[];
   energy_source: string;
+}
+
+/** A text that one of the methods wrote, in the Lab's decoding page. Log-probabilities are the model's own. */
+export interface DecodedText {
+  method: DecodingMethod;
+  number: number;
+  token_ids: number[];
+  texts: string[];
+  logprobs: number[];
+  ended: boolean;
+  total: number;
+  /** Null before the first token. */
+  average: number | null;
+  /** The part of its three-token sequences that occurred before in it, 0 to 1. */
+  repetition: number;
+}
+export type DecodingMethod = 'greedy' | 'sample' | 'beam';
+
+/** A path that the beam search considered: its last token, and the index of the path before it. */
+export interface BeamTreeNode {
+  parent: number | null;
+  token_id: number;
+  text: string;
+  logprob: number;
+  ended: boolean;
+  fate: string;
+  reason: string;
+}
+
+/** The odds of a token after the prompt: the model's, and those with the options of the samples. */
+export interface NextTokenOdds { id: number; text: string; raw: number; processed: number }
+
+/** The decoding experiment's result, or the part of it that is known while it runs. */
+export interface DecodingView {
+  odds: NextTokenOdds[];
+  /** The probability of all other tokens: the model's, and with the options. */
+  others: [raw: number, processed: number];
+  texts: DecodedText[];
+  tree: BeamTreeNode[];
+  draws: {number: number, counts: number[]} | null;
+}
+
+/**
+ * A node of the tree of all decoded texts: the names of the texts that pass through it, their methods, and why the beam search
+ * dropped it, if it did and no beam passes.
+ */
+export interface DecodingNode extends TreeNode {
+  texts: Set<string>;
+  methods: Set<DecodingMethod>;
+  dropped: string;
+  children: DecodingNode[];
 }

@@ -198,10 +198,22 @@ def test_the_lab_tab(opened: Visit) -> None:
     page = opened.page
     opened.open_tab("Lab")
     check(opened, "before a run")
-    page.locator(".cache-form .run").click()
+    page.locator("#cache-form .run").click()
     page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
     page.locator("#lab-cache .plot .scatterlayer").last.wait_for(state="attached", timeout=PATIENCE)
     for summary in page.locator("#lab-cache summary").all():
+        summary.click()
+    check(opened, "after a run, all lists open")
+
+
+def test_the_decoding_page_of_the_lab(opened: Visit) -> None:
+    page = opened.page
+    opened.open_tab("Lab")
+    page.get_by_role("tab", name="Decoding").click()
+    page.locator("#decoding-form .run").click()
+    page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
+    page.locator("#lab-decoding .plot .barlayer").last.wait_for(state="attached", timeout=PATIENCE)
+    for summary in page.locator("#lab-decoding summary").all():
         summary.click()
     check(opened, "after a run, all lists open")
 

@@ -15,7 +15,8 @@ import pytest
 
 from interface import ModelLoader
 from interface.server.page_service import PageService
-from interface.tabs.lab.cache_session import MOST_PROMPT, CacheRequest, CacheSession
+from interface.tabs.lab.cache_session import CacheRequest, CacheSession
+from interface.tabs.lab.experiment_request import MOST_PROMPT
 from lookahead_core import Model, load_model
 from lookahead_core.experiments.cache_experiment import cache_experiment
 from tests.conftest import tiny_llama
@@ -95,7 +96,7 @@ def run(visit: Visit, depth: int) -> None:
     page = visit.page
     visit.open_tab("Lab")
     page.locator("#cache-depth").fill(str(depth))
-    page.locator(".cache-form .run").click()
+    page.locator("#cache-form .run").click()
     page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
 
 
@@ -166,12 +167,12 @@ def test_what_the_form_does_not_allow_gets_a_sentence_and_nothing_is_run(tiny: V
     page = tiny.page
     tiny.open_tab("Lab")
     page.locator("#cache-depth").fill("101")
-    page.locator(".cache-form .run").click()
+    page.locator("#cache-form .run").click()
     says = page.locator("#lab-cache .says .sentence")
     browsers.expect(says).to_have_text("Depth is a whole number from 1 to 100.")
     page.locator("#cache-depth").fill("5")
     page.locator("#cache-prompt").fill("")
-    page.locator(".cache-form .run").click()
+    page.locator("#cache-form .run").click()
     browsers.expect(says).to_have_text(re.compile("Write a prompt"))
     assert page.locator("#lab-cache .found").is_hidden()
 
@@ -181,9 +182,9 @@ def test_a_run_is_stopped_and_what_was_compared_stays(real: Visit) -> None:
     page = real.page
     real.open_tab("Lab")
     page.locator("#cache-depth").fill("100")
-    page.locator(".cache-form .run").click()
+    page.locator("#cache-form .run").click()
     page.wait_for_function("() => document.querySelectorAll('#lab-cache .depths tbody tr').length >= 3")
-    page.locator(".cache-form .halt").click()
+    page.locator("#cache-form .halt").click()
     browsers.expect(page.locator("#lab-cache .says .sentence")).to_have_text(re.compile("^Stopped"))
     count = page.locator("#lab-cache .depths tbody tr").count()
     page.wait_for_timeout(700)

@@ -1,0 +1,216 @@
+// The Lab's decoding page: one prompt continued by several methods, drawn as one tree, and the odds that samples are drawn by.
+/** @import {ComponentArguments, DecodingNode, DecodingView, News, Server} from '../../web/core/types.d.ts' */
+/** @import {Colours, Shown} from './decoding_tree.js' */
+/** @import {Run} from './run_link.js' */
+import * as words from './decoding_sentences.js';
+import {ExperimentPage, elementsOf} from './experiment_page.js';
+import {NO_PLOTS, PlotList} from './plots.js';
+import {ReadingProgress} from '../../web/ui/reading_progress.js';
+import {decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
+import {downloadFile, find, findAll} from '../../web/ui/elements.js';
+import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
+import {formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
+import {pageElements} from '../../web/ui/page_elements.js';
+import {progressRequests} from '../../web/ui/progress_requests.js';
+import {savePngOf} from '../../web/ui/png_file.js';
+import {table} from './tables.js';
+
+const WAITING = 'The odds are computed when the model is ready.';
+const POINT = 'Point at a token to read its chance, and why the beam search dropped it.';
+const TITLE = 'The texts of all decoding methods as a tree';
+const NO_PICTURE = 'The picture could not be saved; try SVG.';
+const CHANGED = 'The options have changed: run again for the texts.';
+const DRAWS = 10_000;
+const PLOT_INTERVAL = 500;   // milliseconds between two drawings of the plot while tokens are drawn
+const TREE_HEIGHT = 560;     // pixels that the whole tree fits into, unless its letters become too small
+/** @type {Record<string, import('./run_link.js').FieldKind>} */
+const KINDS = {
+  prompt: 'text', tokens: {low: 1, high: 40}, greedy: 'switch', samples: {low: 0, high: 8}, beams: {low: 0, high: 6},
+  temperature: {low: 0, high: 2, step: 0.1}, top_k: {low: 0, high: 200}, top_p: {low: 0.05, high: 1, step: 0.05}, min_p: {low: 0, high: 1, step: 0.05},
+  repetition_penalty: {low: 1, high: 2, step: 0.1}, frequency_penalty: {low: 0, high: 2, step: 0.1}, presence_penalty: {low: 0, high: 2, step: 0.1},
+  seed: {low: 0, high: 999_999},
+};
+
+/** @param {ComponentArguments} component */
+export async function start({props, server}) {
+  const page = await pageElements(elementsOf('decoding'));
+  new DecodingPage(page, server, props.value.plotly).start();
+}
+
+/** @extends {ExperimentPage<DecodingView>} */
+class DecodingPage extends ExperimentPage {
+  oddsRevision = 0;
+  part = 'odds';    // that the newest request for odds asks for: "odds", or "draws" too
+  plotted = 0;      // the time of the last drawing of the plot
+  /** @type {DecodingNode | null} */
+  tree = null;
+
+  /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server @param {string} plotly its address */
+  constructor(elements, server, plotly) {
+    super(elements, server, '#lab-decoding', KINDS);
+    const {result} = this;
+    this.next = find(result, '.next');
+    this.picture = find(result, '.tree');
+    this.pointed = find(result, '.pointed');
+    this.switches = /** @type {HTMLInputElement[]} */ (findAll(result, '.shown input'));
+    this.plots = new PlotList(find(result, '.plots'), plotly);
+    this.oddsLine = new ReadingProgress(find(this.next, '.says'), {waiting: WAITING, announcement: find(this.next, '.announcement')});
+    this.oddsRequests = progressRequests(server, this.oddsLine, {
+      revision: () => this.oddsRevision, makeRequest: () => this.#oddsRequest(), onNews: news => this.#takeOdds(news),
+    });
+  }
+
+  /** @override */
+  start() {
+    const {form, result} = this;
+    find(result, '.csv').addEventListener('click', () => { if (this.view) downloadFile(words.csvOf(this.view), 'lookahead-decoding.csv', 'text/csv'); });
+    find(result, '.svg').addEventListener('click', () => downloadFile(this.#svg(), 'lookahead-decoding.svg', 'image/svg+xml'));
+    find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), 'lookahead-decoding.png').catch(() => this.line.show(NO_PICTURE, 'error')));
+    find(result, '.draw').addEventListener('click', () => this.#askForOdds('draws'));
+    for (const field of this.switches) field.addEventListener('change', () => this.#drawTree());
+    find(form, '.sampling').addEventListener('input', () => this.#optionsChanged());
+    for (const event of ['pointerover', 'click']) this.picture.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
+    new MutationObserver(() => this.#drawTree()).observe(document.body, {attributeFilter: ['class']});
+    super.start();
+  }
+
+  /** @override */
+  begin() {
+    if (!this.complaint) {
+      this.found.hidden = true;
+      this.tree = null;
+      this.picture.replaceChildren();
+      this.#askForOdds('odds');
+    }
+    super.begin();
+  }
+
+  /** @override @param {Run} options */
+  experimentOf(options) { return {...options, part: 'texts'}; }
+
+  /** @override */
+  get stoppedSentence() { return 'Stopped. The texts are as far as they were written.'; }
+
+  /** @override @param {DecodingView} view @param {boolean} settled */
+  show(view, settled) {
+    const all = Number(this.run?.tokens ?? 1), written = Math.max(0, ...view.texts.map(({token_ids: ids}) => ids.length));
+    const [last] = view.texts.slice(-1), phase = last?.method === 'beam' ? 'Beam search' : 'Texts';
+    const count = last?.method === 'beam' ? last.token_ids.length : written;
+    this.line.show(settled ? `${view.texts.length} texts of up to ${all} tokens.` : `${phase}: ${formatNumber(count)} of ${all} tokens`, settled ? 'settled' : 'thinking', settled ? null : count / all);
+    this.found.hidden = !view.texts.length;
+    this.tree = decodingTree(String(this.run?.prompt ?? ''), view);
+    this.#drawTree();
+    find(this.result, '.texts').replaceChildren(table(words.TEXT_HEADS, words.textRows(view)));
+    find(this.result, '.method').textContent = words.TEXT_NOTE;
+    const dropped = find(this.result, 'details.dropped');
+    dropped.hidden = !view.tree.length;
+    if (settled) find(dropped, '.wide').replaceChildren(table(words.DROPPED_HEADS, words.droppedRows(view)));
+  }
+
+  /** The sampling options have changed: their effect on the odds is shown at once. */
+  #optionsChanged() {
+    if (this.complaint || this.next.hidden) return;
+    if (this.view && !this.requests.active) this.line.show(CHANGED, 'settled');
+    this.#askForOdds('odds');
+  }
+
+  /** @param {'odds' | 'draws'} part */
+  #askForOdds(part) {
+    const {complaint} = this;
+    if (complaint) {
+      this.line.show(complaint, 'error');
+      return;
+    }
+    this.part = part;
+    this.oddsRevision += 1;
+    this.oddsRequests.schedule();
+  }
+
+  #oddsRequest() {
+    const {prompt, ...options} = this.chosen;
+    return {k: 1, depth: 1, revision: this.oddsRevision, text: String(prompt), experiment: {...options, part: this.part}};
+  }
+
+  /** @param {News} news */
+  #takeOdds({state, sentence, view}) {
+    if (state === 'error') this.oddsLine.show(sentence ?? '', 'error');
+    if (!view) return;
+    const found = /** @type {DecodingView} */ (/** @type {unknown} */ (view)), {draws} = found, settled = state === 'settled';
+    this.next.hidden = false;
+    find(this.next, '.options').textContent = words.optionsSentence(found);
+    find(this.next, '.odds .wide').replaceChildren(table(words.ODDS_HEADS, words.oddsRows(found)));
+    if (settled) this.oddsLine.show(words.drawsSentence(found), 'settled');
+    else if (draws) this.oddsLine.show(`${formatNumber(draws.number)} of ${formatNumber(DRAWS)} tokens are drawn`, 'thinking', draws.number / DRAWS);
+    if (!settled && draws && performance.now() - this.plotted < PLOT_INTERVAL) return;
+    this.plotted = performance.now();
+    this.plots.draw([plotOf(found)]).catch(() => this.oddsLine.show(NO_PLOTS, 'error'));
+  }
+
+  /** Which paths the tree shows. @returns {Shown} */
+  get #shown() { return /** @type {Shown} */ (Object.fromEntries(this.switches.map(({value, checked}) => [value, checked]))); }
+
+  #svg() {
+    const {prompt} = this.run ?? {};
+    return this.tree ? decodingSvg(this.tree, {shown: this.#shown, colours: coloursOf(this.picture), title: `${TITLE}, after “${visibleText(String(prompt ?? ''))}”`}) : '';
+  }
+
+  #drawTree() {
+    if (!this.tree) return;
+    const parsed = new DOMParser().parseFromString(this.#svg(), 'image/svg+xml'), {picture} = this;
+    const svg = /** @type {SVGSVGElement} */ (/** @type {unknown} */ (document.importNode(parsed.documentElement, true)));
+    const width = Number(svg.getAttribute('width')), height = Number(svg.getAttribute('height'));
+    const scale = Math.min(1, fittingScale({width, height}, {width: picture.clientWidth, height: TREE_HEIGHT}, READABLE));
+    svg.setAttribute('width', String(width * scale));
+    svg.setAttribute('height', String(height * scale));
+    const fresh = !picture.firstElementChild;
+    picture.replaceChildren(svg);
+    // The prompt is at the left, in the middle of a high tree.
+    if (fresh) picture.scrollTop = (picture.scrollHeight - picture.clientHeight) / 2;
+    this.pointed.textContent = POINT;
+  }
+
+  /** Say what the node is that is pointed at. @param {Element} target */
+  #point(target) {
+    const key = target.closest('[data-key]')?.getAttribute('data-key');
+    let node = this.tree;
+    for (const path of key ? prefixesOf(key) : []) node = node?.children.find(child => child.key === path) ?? null;
+    if (key && node) this.pointed.textContent = nodeSentence(node);
+  }
+}
+
+/** The keys of a node and of those before it, from the first token on. @param {string} key */
+function prefixesOf(key) {
+  const ids = key.split(' ');
+  return ids.map((_, index) => ids.slice(0, index + 1).join(' '));
+}
+
+/**
+ * The colours of the drawing on the page now.
+ * @param {Element} element
+ * @returns {Colours}
+ */
+function coloursOf(element) {
+  const style = getComputedStyle(element), colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  return {
+    paper: colour('--background-fill-primary'), ink: colour('--body-text-color'), soft: colour('--body-text-color-subdued'),
+    greedy: colour('--color-accent'), sample: colour('--body-text-color-subdued'), beam: colour('--good'), dropped: colour('--ink-faint'),
+  };
+}
+
+/**
+ * The plot of the odds of the next token: the model's, those with the options, and how often each was drawn.
+ * @param {DecodingView} view
+ * @returns {import('./plots.js').Plot}
+ */
+function plotOf({odds, draws}) {
+  return {
+    title: 'The likeliest next tokens: the model’s odds, and the odds that samples are drawn by', unit: 'odds', below: 'token', table: 'the table below',
+    x: odds.map((_, index) => index), labels: odds.map(({text}) => visibleText(text).trim()),
+    lines: [
+      {name: 'the model’s odds', y: odds.map(({raw}) => raw)}, {name: 'with the options', y: odds.map(({processed}) => processed)},
+      ...draws ? [{
+        name: 'drawn', points: true, y: draws.counts.map(count => count / draws.number), spread: odds.map(({processed}) => words.spreadOf(processed, draws.number)),
+      }] : [],
+    ],
+  };
+}

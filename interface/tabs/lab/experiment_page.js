@@ -1,0 +1,171 @@
+// A page of the Lab: a form with a prompt and options, which are run on the server, and the result, shown as it grows.
+/** @import {BranchRequest, News, Server} from '../../web/core/types.d.ts' */
+/** @import {FieldKind, Run} from './run_link.js' */
+import {ReadingProgress} from '../../web/ui/reading_progress.js';
+import {copyText, find} from '../../web/ui/elements.js';
+import {keepAcrossReloads} from '../../web/net/tab_storage.js';
+import {progressRequests} from '../../web/ui/progress_requests.js';
+import {runLink, runOf} from './run_link.js';
+
+const START = 'Choose a prompt and run the experiment: its result is shown here.';
+const NO_PROMPT = 'Write a prompt: the experiment continues it.';
+const WAITING = 'The experiment begins when the model is ready.';
+const COPIED = 'The link is copied. It repeats this run.';
+
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
+
+/**
+ * The form, the requests, the link and the progress line of an experiment. A subclass shows its result.
+ * @template View
+ */
+export class ExperimentPage {
+  revision = 0;   // of the run
+  /** @type {View | null} */
+  view = null;
+  /** @type {Run | null} */
+  run = null;     // the one that is shown
+
+  /**
+   * @param {{form: HTMLElement, result: HTMLElement}} elements
+   * @param {Server} server
+   * @param {string} mark that the page's links begin with: "#lab-cache"
+   * @param {Record<string, FieldKind>} kinds of the form's fields, by their names
+   */
+  constructor({form, result}, server, mark, kinds) {
+    this.form = form;
+    this.result = result;
+    this.mark = mark;
+    this.kinds = kinds;
+    /** @type {Record<string, Field>} */
+    this.fields = Object.fromEntries(Object.keys(kinds).map(name => [name, /** @type {Field} */ (find(form, `[name="${name}"]`))]));
+    this.halt = find(form, '.halt');
+    this.found = find(result, '.found');
+    this.line = new ReadingProgress(find(result, '.says'), {waiting: WAITING, announcement: find(result, '.announcement'), marked: result});
+    this.requests = progressRequests(server, this.line, {
+      revision: () => this.revision, makeRequest: () => this.#makeRequest(), onNews: news => this.#takeNews(news),
+    });
+  }
+
+  /** Show a result, or the part of it that is known so far. @param {View} view @param {boolean} settled */
+  show(view, settled) { throw new Error(`A subclass shows ${view}, ${settled}.`); }
+
+  /** What is said when a run is stopped that has a result so far. @returns {string} */
+  get stoppedSentence() { throw new Error('A subclass says it.'); }
+
+  start() {
+    find(this.form, '.run').addEventListener('click', () => this.begin());
+    this.halt.addEventListener('click', () => this.stop());
+    find(this.form, '.link').addEventListener('click', () => this.#copyLink());
+    for (const input of this.#numbers) input.addEventListener('keydown', ({key}) => { if (key === 'Enter') this.begin(); });
+    keepAcrossReloads(this.mark.slice(1), {holds: () => false, take: () => this.chosen, give: stored => this.fill(stored)});
+    this.line.show(START, 'empty');
+    const open = () => this.#openLink();
+    addEventListener('hashchange', open);
+    open();
+  }
+
+  /** The fields for numbers. @returns {HTMLInputElement[]} */
+  get #numbers() { return /** @type {HTMLInputElement[]} */ (Object.values(this.fields).filter(({type}) => type === 'number')); }
+
+  /** The prompt and options in the form. @returns {Run} */
+  get chosen() {
+    return Object.fromEntries(Object.entries(this.kinds).map(([name, kind]) => {
+      const field = this.fields[name];
+      return [name, kind === 'switch' ? /** @type {HTMLInputElement} */ (field).checked : kind === 'text' ? field.value : Number(field.value)];
+    }));
+  }
+
+  /** @param {Run} run */
+  fill(run) {
+    for (const [name, value] of Object.entries(run)) {
+      const field = this.fields[name];
+      if (!field) continue;
+      if (typeof value === 'boolean') /** @type {HTMLInputElement} */ (field).checked = value;
+      else field.value = String(value);
+    }
+  }
+
+  /** Open the run of the page's address: fill in the form, and run it if the link holds a prompt. */
+  #openLink() {
+    const run = runOf(location.hash, this.mark, this.kinds);
+    if (!run) return;
+    this.fill(run);
+    if (run.prompt) this.begin();
+  }
+
+  /** Why the form cannot be run; empty if it can. */
+  get complaint() {
+    if (!this.fields.prompt.value) return NO_PROMPT;
+    const wrong = this.#numbers.find(input => !input.validity.valid || !input.value);
+    if (!wrong) return '';
+    const name = wrong.labels?.[0].querySelector('span')?.textContent;
+    return `${name} is a ${wrong.step && wrong.step !== '1' ? 'number' : 'whole number'} from ${wrong.min} to ${wrong.max}.`;
+  }
+
+  /** Run what the form holds, or say why that cannot be. */
+  begin() {
+    const {complaint} = this;
+    if (complaint) {
+      this.line.show(complaint, 'error');
+      return;
+    }
+    this.revision += 1;
+    this.run = this.chosen;
+    this.view = null;
+    this.#showRunning(true);
+    this.line.show('Starting …', 'thinking', 0);
+    this.requests.schedule();
+  }
+
+  stop() {
+    if (!this.requests.active) return;
+    this.requests.cancel();
+    this.revision += 1;
+    this.#showRunning(false);
+    this.line.show(this.view ? this.stoppedSentence : 'Stopped.', 'settled');
+    this.stopped();
+  }
+
+  /** Called when a run has been stopped. */
+  stopped() {}
+
+  async #copyLink() {
+    const address = new URL(runLink(this.mark, this.chosen), location.href).href, copied = await copyText(address);
+    this.line.announce('');
+    this.line.show(copied ? COPIED : `Copy this link: ${address}`, this.line.state);
+  }
+
+  /** @param {boolean} running */
+  #showRunning(running) { this.halt.setAttribute('aria-disabled', String(!running)); }
+
+  /** @returns {BranchRequest | null} */
+  #makeRequest() {
+    const {revision, run} = this;
+    if (!run) return null;
+    const {prompt, ...options} = run;
+    return {k: 1, depth: 1, revision, text: String(prompt), experiment: this.experimentOf(options)};
+  }
+
+  /** The field `experiment` of a request. @param {Run} options @returns {Run} */
+  experimentOf(options) { return options; }
+
+  /** @param {News} news */
+  #takeNews(news) {
+    if (news.state === 'error') {
+      this.#showRunning(false);
+      this.line.show(news.sentence ?? '', 'error');
+      return;
+    }
+    if (news.view) {
+      this.view = /** @type {any} */ (news.view);
+      this.show(/** @type {any} */ (news.view), news.state === 'settled');
+    }
+    if (news.state === 'settled') this.#showRunning(false);
+  }
+}
+
+/**
+ * The elements of a page of the Lab.
+ * @param {string} name of the page: "cache"
+ */
+export const elementsOf = name => ({form: `#${name}-form`, result: `#lab-${name}`});

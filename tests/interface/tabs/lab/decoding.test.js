@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {csvOf, drawsSentence, droppedRows, oddsRows, optionsSentence, spreadOf, textRows} from '../../../../interface/tabs/lab/decoding_sentences.js';
+import {decodingSvg, decodingTree, nodeSentence, shownTree, textName} from '../../../../interface/tabs/lab/decoding_tree.js';
+
+const ALL = {greedy: true, sample: true, beam: true, dropped: true};
+const COLOURS = {paper: '#fff', ink: '#000', soft: '#666', greedy: '#a00', sample: '#0a0', beam: '#00a', dropped: '#ccc'};
+
+const text = (method, number, ids, texts, ended = false) => {
+  const logprobs = ids.map(() => Math.log(0.5)), total = logprobs.reduce((sum, one) => sum + one, 0);
+  return {method, number, token_ids: ids, texts, logprobs, ended, total, average: ids.length ? total / ids.length : null, repetition: 0};
+};
+const node = (parent, id, said, fate, ended = false) => ({parent, token_id: id, text: said, logprob: Math.log(0.25), ended, fate, reason: `because ${fate}`});
+const VIEW = {
+  odds: [], others: [0, 0], draws: null,
+  texts: [text('greedy', 1, [1, 2], [' a', ' b']), text('sample', 1, [1, 3], [' a', ' c']), text('beam', 1, [1, 2, 9], [' a', ' b', ''], true)],
+  tree: [node(null, 1, ' a', 'grew'), node(null, 4, ' d', 'outscored'), node(0, 2, ' b', 'grew'), node(0, 3, ' c', 'overtaken'), node(2, 9, '', 'returned', true)],
+};
+const childrenOf = ({children}) => children.map(({key}) => key);
+
+test('texts that begin alike share nodes, and each node knows its texts', () => {
+  const root = decodingTree('The sea', VIEW), [a, d] = root.children, [b, c] = a.children;
+  assert.deepEqual([root.text, childrenOf(root), childrenOf(a), childrenOf(b)], ['The sea', ['1', '4'], ['1 2', '1 3'], ['1 2 9']]);
+  assert.deepEqual([...a.texts], ['greedy', 'sample 1', 'beam 1']);
+  assert.deepEqual([[...b.methods], [...c.methods], [...d.methods]], [['greedy', 'beam'], ['sample'], []]);
+  assert.deepEqual([a.odds, b.children[0].state], [{p: 0.5}, 'end']);
+});
+
+test('only paths without a beam that the search did not keep are dropped, with their reason', () => {
+  const root = decodingTree('The sea', VIEW), [a, d] = root.children, [b, c] = a.children;
+  assert.deepEqual([a.dropped, b.dropped, c.dropped, d.dropped], ['', '', 'because overtaken', 'because outscored']);
+  assert.equal(nodeSentence(d), '“d” has a chance of 25\u00a0% here; the beam search dropped it: because outscored.');
+  assert.match(nodeSentence(c), /on the path of sample 1; the beam search dropped it: because overtaken\.$/);
+  assert.match(nodeSentence(b.children[0]), /^The end of the text has a chance of 50\u00a0% here; on the path of beam 1\.$/);
+});
+
+test('methods and dropped paths are shown or not, and what leads to a shown node is', () => {
+  const root = decodingTree('The sea', VIEW);
+  assert.deepEqual(childrenOf(shownTree(root, ALL)), ['1', '4']);
+  assert.deepEqual(childrenOf(shownTree(root, {...ALL, dropped: false})), ['1']);
+  const sampled = shownTree(root, {...ALL, greedy: false, beam: false, dropped: false});
+  assert.deepEqual([childrenOf(sampled), childrenOf(sampled.children[0])], [['1'], ['1 3']]);
+  const dropped = shownTree(root, {greedy: false, sample: false, beam: false, dropped: true});
+  assert.deepEqual([childrenOf(dropped), childrenOf(dropped.children[0])], [['1', '4'], ['1 3']]);
+});
+
+test('the drawing has a group for each node, and a line for each method whose text passes', () => {
+  const svg = decodingSvg(decodingTree('a < b & "c"', VIEW), {shown: ALL, colours: COLOURS, title: 'Texts <after> "a"'});
+  assert.equal(svg.match(/<g data-key=/g).length, 6);
+  assert.deepEqual(['#a00', '#0a0', '#00a', '#ccc'].map(colour => svg.split(`stroke="${colour}"`).length - 1), [2, 2, 3, 1]);
+  assert.ok(svg.includes('a &lt; b &amp; ') && !svg.includes('<after>'));
+  const few = decodingSvg(decodingTree('x', VIEW), {shown: {...ALL, beam: false, dropped: false}, colours: COLOURS, title: 'x'});
+  assert.deepEqual([few.match(/<g data-key=/g).length, few.includes('#00a')], [4, false]);
+});
+
+test('a text that adds no whole character has a sign, and the prompt is cut', () => {
+  const root = decodingTree('x'.repeat(50), {texts: [text('greedy', 1, [7], [''])], tree: []});
+  assert.deepEqual([root.children[0].text, root.text], ['◌', `…${'x'.repeat(30)}`]);
+});
+
+test('texts are rows with their name, totals and repetition', () => {
+  assert.deepEqual(VIEW.texts.map(textName), ['greedy', 'sample 1', 'beam 1']);
+  assert.deepEqual(textRows(VIEW)[2], ['beam 1', 'a b [end]', '−2.08', '−0.69', '0\u00a0%']);
+  assert.equal(textRows({...VIEW, texts: [text('sample', 2, [], [])]})[0][3], '–');
+  assert.deepEqual(droppedRows(VIEW), [['d', '25\u00a0%', 'because outscored'], ['a c', '25\u00a0%', 'because overtaken']]);
+});
+
+test('the file of texts has a line for each, quoted', () => {
+  const [heads, first] = csvOf({...VIEW, texts: [text('greedy', 1, [1], [' "a",\n b'])]}).split(/\n(?=greedy)/);
+  assert.equal(heads, 'method,number,tokens,total,average,repetition,text');
+  assert.ok(first.startsWith('greedy,1,1,') && first.endsWith(',0," ""a"",\n b"\n'));
+});
+
+const odds = (raw, processed, said = ' a') => ({id: 1, text: said, raw, processed});
+
+test('the options’ effect on the odds is one sentence', () => {
+  assert.equal(optionsSentence({odds: [odds(0.5, 0.5), odds(0.2, 0.2)]}), 'The options leave the odds as the model gives them.');
+  assert.equal(optionsSentence({odds: [odds(0.5, 0.75), odds(0.2, 0.25)]}), 'With the options, the odds of the likeliest token, “a”, change from 50\u00a0% to 75\u00a0%.');
+  assert.match(optionsSentence({odds: [odds(0.5, 1), odds(0.2, 0)]}), /to 100\u00a0%, and 1 of the 2 tokens shown cannot be drawn\.$/);
+});
+
+test('frequencies are compared with the odds by their standard deviation', () => {
+  assert.equal(spreadOf(0.5, 10_000), 0.01);
+  const view = {...VIEW, odds: [odds(0.5, 0.5), odds(0.3, 0.3), odds(0.1, 0)], others: [0.1, 0.2], draws: {number: 10_000, counts: [5_099, 3_200, 0]}};
+  assert.match(drawsSentence(view), /^10,000 tokens are drawn: 1 of 2 frequencies lie within/);
+  assert.equal(drawsSentence({...view, draws: null}), '');
+  assert.deepEqual(oddsRows(view).map(row => row[3]), ['51\u00a0%', '32\u00a0%', '0\u00a0%', '17\u00a0%']);
+  assert.deepEqual(oddsRows({...view, draws: null})[3], ['all others', '10\u00a0%', '20\u00a0%', '–']);
+});

@@ -1,0 +1,195 @@
+"""The Lab's decoding page in a browser, and its requests on the server."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interface import ModelLoader
+from interface.server.page_service import PageService
+from interface.tabs.lab.decoding_session import DRAWS, DecodingRequest, DecodingSession
+from interface.tabs.lab.experiment_request import MOST_PROMPT
+from lookahead_core import Document, Model, load_model
+from lookahead_core.experiments.decoding_experiment import decoding_experiment
+from tests.conftest import tiny_llama
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+from tests.support.requests_to_pages import ask
+
+PROMPT = "The keeper watched"
+OPTIONS = {"tokens": 6, "samples": 2, "beams": 3, "temperature": 0.8, "top_k": 20, "seed": 5}
+
+
+@pytest.fixture(scope="module")
+def model(byte_tokenizer: Any) -> Model:
+    return load_model(tiny_llama(len(byte_tokenizer), seed=3), tokenizer=byte_tokenizer, dtype="float32")
+
+
+def news_of(model: Model, part: str = "texts", **fields: Any) -> list[Any]:
+    loader = ModelLoader(lambda report: model)
+    loader.run()
+    service = PageService(loader, DecodingRequest.from_json, DecodingSession)
+    return asyncio.run(ask(service, **{"text": PROMPT, "experiment": OPTIONS | {"part": part}} | fields))
+
+
+def last_view(news: list[Any]) -> Any:
+    assert news[-1]["state"] == "settled", news[-1]
+    return [one["view"] for one in news if "view" in one][-1]
+
+
+def test_a_request_is_answered_with_the_experiment_of_the_library(model: Model) -> None:
+    view = last_view(news_of(model))
+    found = decoding_experiment(model, PROMPT, **OPTIONS)
+    assert [(one["method"], one["number"], one["token_ids"]) for one in view["texts"]] == [
+        (one.method, one.number, list(one.token_ids)) for one in found.texts
+    ]
+    for one, text in zip(view["texts"], found.texts, strict=True):
+        assert one["total"] == pytest.approx(text.total) and one["average"] == pytest.approx(text.average)
+        assert (one["repetition"], one["texts"]) == (text.repetition, list(text.texts))
+    assert [(node["parent"], node["token_id"], node["fate"]) for node in view["tree"]] == [
+        (node.parent, node.token_id, node.fate) for node in found.beam_tree
+    ]
+    assert {node["reason"] for node in view["tree"]} == {node.reason for node in found.beam_tree}
+    assert view["draws"] is None
+
+
+def test_odds_are_answered_alone_where_only_they_are_asked_for(model: Model) -> None:
+    view, document = last_view(news_of(model, "odds")), Document(model, PROMPT)
+    processed = document.odds(temperature=0.8, top_k=20).exp()
+    assert (view["texts"], view["tree"], view["draws"]) == ([], [], None)
+    assert [one["processed"] for one in view["odds"]] == pytest.approx(
+        [float(processed[one["id"]]) for one in view["odds"]]
+    )
+    for name, others in zip(("raw", "processed"), view["others"], strict=True):
+        assert math.fsum(one[name] for one in view["odds"]) + others == pytest.approx(1)
+
+
+def test_ten_thousand_draws_come_as_often_as_the_odds_say(model: Model) -> None:
+    view = last_view(news_of(model, "draws"))
+    assert view["draws"]["number"] == DRAWS == 10_000
+    for odds, count in zip(view["odds"], view["draws"]["counts"], strict=True):
+        spread = math.sqrt(DRAWS * odds["processed"] * (1 - odds["processed"]))
+        assert abs(count - DRAWS * odds["processed"]) <= 4 * spread
+
+
+@pytest.mark.parametrize(
+    ("fields", "because"),
+    [
+        ({"text": ""}, "Write a prompt"),
+        ({"text": "x" * (MOST_PROMPT + 1)}, "The prompt has 2,001 characters"),
+        ({"experiment": None}, "part is None, and must be one of"),
+        ({"experiment": {"part": "all"}}, "part is 'all', and must be one of"),
+        ({"experiment": {"part": "texts", "tokens": 41}}, "tokens is 41, and must be a whole number from 1 to 40."),
+        ({"experiment": {"part": "texts", "beams": 7}}, "beams is 7, and must be a whole number from 0 to 6."),
+        ({"experiment": {"part": "texts", "top_p": 0}}, "top_p is 0, and must be"),
+        ({"experiment": {"part": "texts", "depth": 3}}, "depth is not an option of the experiment"),
+    ],
+)
+def test_what_cannot_be_run_gets_a_sentence(model: Model, fields: dict[str, Any], because: str) -> None:
+    *_, last = news_of(model, **fields)
+    assert last["state"] == "error"
+    assert because in last["sentence"]
+
+
+def in_a_browser(test: Any) -> Any:
+    return pytest.mark.browser(pytest.mark.slow(test))
+
+
+def run(visit: Visit, address: str, query: str) -> Any:
+    """Open a link to the page, wait for the end of its run, and return the page."""
+    page = visit.page
+    page.goto("about:blank")
+    page.goto(f"{address}#lab-decoding?{query}")
+    page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
+    return page
+
+
+def odds(page: Any) -> list[list[str]]:
+    """The rows of the table of odds."""
+    page.locator("#lab-decoding .odds").evaluate("details => { details.open = true; }")
+    return [row.split("\t") for row in page.locator("#lab-decoding .odds tbody").inner_text().splitlines()]
+
+
+@in_a_browser
+def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
+    tiny: Visit, tiny_page: str, tmp_path: Path
+) -> None:
+    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=5&samples=2&beams=3&seed=4")
+    assert page.get_by_role("tab", name="Decoding").get_attribute("aria-selected") == "true"
+    names = page.locator("#lab-decoding .texts th[scope=row]").all_inner_texts()
+    assert names == ["greedy", "sample 1", "sample 2", "beam 1", "beam 2", "beam 3"]
+    groups = page.locator("#lab-decoding .tree svg g[data-key]")
+    everything = groups.count()
+    page.locator("#lab-decoding .shown input[value=dropped]").uncheck()
+    kept = groups.count()
+    assert kept < everything
+    for name in ("sample", "beam"):
+        page.locator(f"#lab-decoding .shown input[value={name}]").uncheck()
+    assert groups.count() == 6 < kept, "the prompt and the five tokens of the greedy text"
+    groups.nth(2).click()
+    pointed = page.locator("#lab-decoding .pointed")
+    browsers.expect(pointed).to_have_text(re.compile("has a chance of .* on the path of greedy"))
+    page.locator("#lab-decoding details.dropped summary").click()
+    reasons = page.locator("#lab-decoding .dropped tbody tr td:last-child").all_inner_texts()
+    assert len(reasons) >= 3 and "better candidates were chosen at the same level" in reasons
+    with page.expect_download() as saved:
+        page.locator("#lab-decoding .csv").click()
+    saved.value.save_as(tmp_path / "texts.csv")
+    with (tmp_path / "texts.csv").open() as file:
+        assert [row["method"] for row in csv.DictReader(file)] == ["greedy", "sample", "sample", "beam", "beam", "beam"]
+    for kind, head in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        with page.expect_download() as saved:
+            page.locator(f"#lab-decoding .{kind}").click()
+        saved.value.save_as(tmp_path / f"tree.{kind}")
+        assert (tmp_path / f"tree.{kind}").read_bytes().startswith(head)
+
+
+@in_a_browser
+def test_options_change_the_row_of_odds_at_once_and_draws_come_as_often(tiny: Visit, tiny_page: str) -> None:
+    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=2&samples=1&beams=0")
+    effect = page.locator("#lab-decoding .options")
+    browsers.expect(effect).to_have_text("The options leave the odds as the model gives them.")
+    texts = page.locator("#lab-decoding .texts").inner_text()
+    page.locator("#decoding-top-k").fill("3")
+    browsers.expect(effect).to_have_text(re.compile("9 of the 12 tokens shown cannot be drawn"), timeout=PATIENCE)
+    assert [row[2] != "0\u00a0%" for row in odds(page)] == [True] * 3 + [False] * 10
+    assert page.locator("#lab-decoding .texts").inner_text() == texts, "texts change when they are run again"
+    browsers.expect(page.locator("#lab-decoding > .says")).to_have_text(re.compile("run again for the texts"))
+    page.locator("#lab-decoding .draw").click()
+    drawn = page.locator("#lab-decoding .next .says .sentence")
+    browsers.expect(drawn).to_have_text(re.compile("of 3 frequencies lie within"), timeout=PATIENCE)
+    for _, _, chance, frequency in odds(page):
+        assert float(frequency.rstrip("\u00a0%")) == pytest.approx(float(chance.rstrip("\u00a0%")), abs=2.5)
+    page.wait_for_function("() => document.querySelectorAll('#lab-decoding .plot .barlayer .trace').length === 2")
+
+
+@in_a_browser
+def test_what_the_form_does_not_allow_gets_a_sentence_and_a_run_can_be_stopped(real: Visit) -> None:
+    page = real.page
+    real.open_tab("Lab")
+    page.get_by_role("tab", name="Decoding").click()
+    says = page.locator("#lab-decoding > .says .sentence")
+    browsers.expect(says).to_have_text(re.compile("Choose a prompt"))
+    for field, value, sentence in (
+        ("tokens", "41", "Tokens is a whole number from 1 to 40."),
+        ("temperature", "3", "Temperature is a number from 0 to 2."),
+    ):
+        before = page.locator(f"#decoding-{field}").input_value()
+        page.locator(f"#decoding-{field}").fill(value)
+        page.locator("#decoding-form .run").click()
+        browsers.expect(says).to_have_text(sentence)
+        page.locator(f"#decoding-{field}").fill(before)
+    page.locator("#decoding-tokens").fill("40")
+    page.locator("#decoding-form .run").click()
+    page.wait_for_selector("#lab-decoding .tree svg g[data-key]", timeout=PATIENCE)
+    page.locator("#decoding-form .halt").click()
+    browsers.expect(says).to_have_text(re.compile("^Stopped"))
+    count = page.locator("#lab-decoding .tree g[data-key]").count()
+    page.wait_for_timeout(700)
+    assert page.locator("#lab-decoding .tree g[data-key]").count() == count
