@@ -19,6 +19,9 @@ export function difference(value) {
   return `${factor} × 10${[...power].map(sign => SUPERSCRIPTS[sign]).join('')}`;
 }
 
+/** A small part as per cent. @param {number | null} part */
+const percent = part => (part === null ? 'not a number' : `${figure(100 * part)} %`);
+
 /** @param {CacheView} view */
 export const lastRow = ({steps}) => steps[steps.length - 1];
 
@@ -27,12 +30,12 @@ export const lastRow = ({steps}) => steps[steps.length - 1];
  * @param {CacheView} view
  */
 export function verdictSentence(view) {
-  const {steps, equal} = view, worst = Math.max(...steps.map(row => row.difference ?? Infinity)), {bound} = lastRow(view);
+  const {steps, equal} = view, worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), {bound} = lastRow(view);
   const compared = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
-  const share = `${figure(100 * bound)} % of the largest logit`;
-  if (equal) return `${compared} with the cache have the logits of those without it: the largest difference is ${difference(worst)}, where up to ${share} counts as equal.`;
+  const limit = `up to ${figure(100 * bound)} % counts as equal`;
+  if (equal) return `${compared} with the cache have the logits of those without it: the largest difference is ${percent(worst)} of the largest logit, where ${limit}.`;
   const first = steps.find(row => !row.equal);
-  return `The logits with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${difference(first?.difference ?? null)}, where up to ${share} counts as equal.`;
+  return `The logits with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${percent(first?.relative_difference ?? null)} of the largest logit, where ${limit}.`;
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */
@@ -88,7 +91,7 @@ export function precisionSentence({precisions, branches}) {
 
 /** @param {CacheView} view */
 export const methodSentence = ({energy_source: source}) =>
-  `With the cache, all branches are computed in one pass for each depth by the engine of the Write tab. Without it, transformers’ own forward reads each whole path again, several in one pass. Energy is ${source}.`;
+  `Logits are the scores that the model gives to all tokens; their odds follow from them. With the cache, all branches are computed in one pass for each depth by the engine of the Write tab. Without it, transformers’ own forward reads each whole path again, several in one pass. Energy is ${source}.`;
 
 /**
  * All figures as comma-separated values, with a line of names.

@@ -136,7 +136,7 @@ export function mountSheet({element, hooks: given = {}}) {
     field: find(sheet, '#instruction', HTMLTextAreaElement), area: find(sheet, '.instruction-area'), choice: find(sheet, '.going'),
   });
   instruction.addEventListener('changing', () => dispatch(draft, 'instructing'));
-  const describe = () => setAttribute(draft.box, 'aria-describedby', instruction.hints ? 'continues' : null);
+  const describe = () => setAttribute(draft.box, 'aria-describedby', instruction.hints ? 'continues tab-key' : 'tab-key');
   instruction.addEventListener('paint', describe);
   onDetail(instruction, 'change', detail => {
     describe();

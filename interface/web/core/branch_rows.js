@@ -12,7 +12,7 @@ import {distinctLengths, setShares, setWordShares, sumOf} from './shares.js';
 /** @type {Record<string, number>} */
 const ENDS = {word: 1, clause: 2, sentence: 3, line: 4};
 const CUTTABLE = ['likely', 'sampled'];   // modes in which a smaller request gives fewer and shorter rows of the same
-const NOTICEABLE = 0.001;   // the least probability of a banned token that is named
+const NOTICEABLE = 0.001;   // the least probability of a banned token that is told
 const collator = new Intl.Collator();
 /** @type {WeakMap<object, UnpackedNode[]>} */
 const unpackedNodes = new WeakMap();
@@ -140,7 +140,7 @@ export function shapePinnedRow(pinned, wanted) {
 /** @type {(view: View, wanted: RowSettings) => DrawnView['without']} */
 function bannedTokens({without = []}, wanted) {
   const raw = !isReheated(wanted);
-  return without.filter(({text, probability}) => text && probability >= NOTICEABLE).map(({text, probability}) => ({text, odds: raw ? {p: probability} : null}));
+  return without.filter(({text}) => text).map(({text, probability}) => ({text, odds: raw && probability >= NOTICEABLE ? {p: probability} : null}));
 }
 
 /** @type {(view: View, wanted: DrawnSettings) => Branch[]} */

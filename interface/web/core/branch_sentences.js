@@ -26,6 +26,7 @@ const continuesWord = ({given, rows}) => rows.some(({pieces: [first]}) => contin
  */
 const unfinishedClause = drawn => (continuesWord(drawn) ? ', given all that you typed: your last word may go on' : '');
 
+const ANOTHER_TEMPERATURE = 'Temperature acts on each token: rows that lengthen your last word have one token less than those after it, and may change places with them.';
 const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need temperature 1 and top-p 1.';
 
 /**
@@ -42,13 +43,13 @@ function shareSentence(drawn) {
 /**
  * What is said after the sentence on shares: why they are not those of words, or what a click does. One of the two, so that
  * the line keeps its height, and nothing below it moves, when temperature or top-p change.
- * @param {Pick<DrawnView, 'count' | 'wanted'> & Partial<Pick<DrawnView, 'wordError'>>} drawn
+ * @param {Pick<DrawnView, 'count' | 'given' | 'wanted'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
  */
-const hintSentence = ({count, wanted, wordError = null}) => fewerSentence(count, wanted) ||
-  (wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
+const hintSentence = ({count, given, wanted, rows, wordError = null}) => fewerSentence(count, wanted) ||
+  (isReheated(wanted) && wanted.mode === 'likely' && continuesWord({given, rows}) ? ANOTHER_TEMPERATURE : wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
 
 /** What a fork is, and which rows the mode “forks” shows. */
-export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more; that place is a fork. The rows with the highest shares are shown.';
+export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. The rows with the highest shares are shown.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}
@@ -75,8 +76,8 @@ function fewerSentence(count, {mode = 'likely', k = 0, towards = ''}) {
 const MOST_BANNED = 3;         // banned tokens that are named
 
 /**
- * Banned tokens have no share: which likely ones are missing here, and how likely they would be. If none is likely, their
- * number.
+ * Banned tokens have no share: which ones are missing here, and how likely those would be that are likely. Their number where
+ * none is known by its text.
  * @param {Pick<DrawnView, 'wanted' | 'without'>} drawn
  */
 function withoutBanned({wanted: {banned = 0, avoid = ''}, without}) {

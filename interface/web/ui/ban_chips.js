@@ -74,7 +74,7 @@ export class BanChips extends EventTarget {
   #paint() {
     this.element.hidden = !this.#list.length;
     this.element.replaceChildren('Never:', ...this.#list.map(({id, text}) => {
-      const chip = make('button', {text: `${text.trim() || 'a sign'} ×`, title: 'Offer this again'});
+      const chip = make('button', {text: `${text.trim() || 'a sign'} ×`, title: 'Only this token is left out; other tokens may spell a longer word that begins so. Click to offer it again.'});
       chip.dataset.id = String(id);
       return chip;
     }));

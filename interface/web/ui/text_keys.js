@@ -1,4 +1,5 @@
-// The keys of the text box that accept branches, and the key that pauses. A tab that is not visible ignores them.
+// The keys of the text box that accept branches, and the key that pauses. A tab that is not visible ignores them. Who passes
+// through the page with Tab passes the box too: Tab accepts the ghost text only once something was done there.
 /** @import {TextOwner} from './text_owner.js' */
 import {isPause, textKey} from '../core/shortcuts.js';
 import {closestTo} from './events.js';
@@ -15,13 +16,24 @@ import {closestTo} from './events.js';
 
 /** @param {{box: HTMLTextAreaElement, draft: TextOwner, actions: TextKeyActions}} options */
 export function listenToTextKeys({box, draft, actions}) {
+  let tabbed = false;    // whether the last key was Tab, outside the box
+  let passing = false;   // whether Tab has brought the focus here, and nothing else has happened: then it leads on
+  for (const type of ['pointerdown', 'input']) box.addEventListener(type, () => { passing = false; });
+  box.addEventListener('focus', () => { passing = tabbed; });
+  document.addEventListener('pointerdown', () => { tabbed = false; }, {capture: true});
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
+    tabbed = event.key === 'Tab' && event.target !== box;
+    if (event.target === box && passing && event.key === 'Tab') return;
+    if (event.target === box && !isModifier(event)) passing = false;
     const pauses = isPause(event) && box.checkVisibility() && !closestTo(event, 'dialog, .told');
     const done = pauses ? actions.pause() : event.target === box && runKey(event, draft, actions);
     if (done) event.preventDefault();
   }, {capture: true});
 }
+
+/** Whether a key does nothing alone. @param {KeyboardEvent} event */
+const isModifier = ({key}) => ['Shift', 'Control', 'Alt', 'Meta'].includes(key);
 
 /**
  * Run the action of a key. Returns whether the key has no other meaning.

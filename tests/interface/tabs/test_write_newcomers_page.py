@@ -129,13 +129,13 @@ def test_beside_the_text_stands_that_it_is_continued_and_where_instructions_go(v
     hint, box = page.locator("#continues"), page.locator("#document textarea")
     expect(hint).to_be_visible()
     assert "does not obey" in hint.inner_text() and "with an instruction" in hint.inner_text()
-    assert box.get_attribute("aria-describedby") == "continues"
+    assert box.get_attribute("aria-describedby") == "continues tab-key"
     page.locator("#instruction-toggle").click()
     expect(hint).to_be_hidden()
-    assert box.get_attribute("aria-describedby") is None
+    assert box.get_attribute("aria-describedby") == "tab-key"
     page.locator("#as-is").click()
     expect(hint).to_be_visible()
-    assert box.get_attribute("aria-describedby") == "continues"
+    assert box.get_attribute("aria-describedby") == "continues tab-key"
 
 
 def test_the_sign_of_an_ending_is_explained_and_looks_like_no_button(visit: Visit) -> None:
@@ -223,7 +223,7 @@ def test_the_choice_of_forks_says_what_a_fork_is(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = "Forks: a row splits where another token also has a chance of 5 % or more; that place is a fork."
+    why = "Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork."
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
@@ -445,3 +445,49 @@ def test_the_tree_has_no_sentence_about_rows_below_it(visit: Visit) -> None:
     expect(note).to_contain_text("Each button is a token")
     visit.page.locator("[name=view][value=tree]").check(force=True)
     expect(note).to_be_hidden()
+
+
+def test_tab_passes_the_text_and_accepts_the_grey_text_only_while_it_is_written(visit: Visit) -> None:
+    page, box = visit.page, visit.page.locator("#document textarea")
+    visit.type("The old keeper ")
+    visit.wait_until_settled()
+    text = box.input_value()
+    page.keyboard.press("Shift+Tab")
+    assert not box.evaluate("box => box === document.activeElement")
+    page.keyboard.press("Tab")
+    expect(box).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("#to-branches")).to_be_focused()
+    assert box.input_value() == text, "who passes through the page writes nothing"
+    page.keyboard.press("Shift+Tab")
+    expect(box).to_be_focused()
+    page.keyboard.type("s")
+    visit.wait_until_settled()
+    page.wait_for_function("() => document.querySelector('.mirror .ghost').textContent")
+    page.keyboard.press("Tab")
+    expect(box).to_be_focused()
+    assert len(box.input_value()) > len(text + "s")
+    hint = page.locator("#tab-key")
+    expect(hint).to_have_text("While you write, Tab accepts the grey text; Esc, then Tab leaves the box.")
+    assert "tab-key" in (box.get_attribute("aria-describedby") or "")
+
+
+def test_up_and_down_move_by_lines_in_the_list_of_everything_else(visit: Visit) -> None:
+    page = visit.page
+    visit.type("The old keeper ")
+    visit.wait_until_settled()
+    page.locator("#rest .more").click()
+    middle = (
+        "button => { const {left, right, top} = button.getBoundingClientRect(); return [(left + right) / 2, top]; }"
+    )
+    page.locator("#rest .others button").nth(1).focus()
+    places = [page.locator(":focus").evaluate(middle)]
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+        places.append(page.locator(":focus").evaluate(middle))
+    heights = [top for _, top in places]
+    assert heights[0] < heights[1] < heights[2] and heights[3] == heights[1]
+    assert all(abs(x - places[0][0]) < 120 for x, _ in places), "each is the one nearest to where the last was"
+    page.locator("#rest .others button").first.focus()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#rest .more")).to_be_focused()

@@ -12,14 +12,14 @@ const row = (depth, more = {}) => ({
 const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => equal), steps, branches: ['a', 'b'], precisions: [], energy_source: 'estimated'});
 
 test('the verdict says how many predictions were compared and how far they differ', () => {
-  assert.equal(verdictSentence(view(row(1), row(2, {difference: 2e-5}))),
-    '6 predictions with the cache have the logits of those without it: the largest difference is 2.0 × 10⁻⁵, where up to 0.001 % of the largest logit counts as equal.');
+  assert.equal(verdictSentence(view(row(1), row(2, {relative_difference: 2e-6}))),
+    '6 predictions with the cache have the logits of those without it: the largest difference is 0.0002 % of the largest logit, where up to 0.001 % counts as equal.');
 });
 
 test('a verdict of False says at which depth the logits differ first', () => {
   const sentence = verdictSentence(view(row(1), row(2, {equal: false, difference: 3}), row(3, {equal: false, difference: 4})));
   assert.match(sentence, /differ from those without it at depth 2/);
-  assert.match(verdictSentence(view(row(1, {equal: false, difference: null}))), /by not a number/);
+  assert.match(verdictSentence(view(row(1, {equal: false, relative_difference: null}))), /by not a number/);
 });
 
 test('the costs are those of the last depth, with their ratios', () => {

@@ -462,10 +462,11 @@ test('banned tokens have odds only as the model gives them', () => {
   assert.deepEqual(shapeRows(viewOf([pathOf(likeliest([], 1), 2)], {k: 1})).without, []);
 });
 
-test('banned tokens that are unlikely or have no text are not named', () => {
+test('banned tokens have no odds where they are unlikely, and are not named where they have no text', () => {
   const without = [{id: 7, text: ' from', probability: 0.001}, {id: 8, text: ' to', probability: 0.00099}, {id: 9, text: '', probability: 0.5}];
   const view = {...viewOf([pathOf(likeliest([], 1), 2)], {k: 1}), without};
-  for (const settings of [{}, {temperature: 0.5}]) assert.deepEqual(shapeRows(view, settings).without.map(({text}) => text), [' from']);
+  for (const settings of [{}, {temperature: 0.5}]) assert.deepEqual(shapeRows(view, settings).without.map(({text}) => text), [' from', ' to']);
+  assert.deepEqual(shapeRows(view).without.map(({odds}) => odds), [{p: 0.001}, null]);
 });
 
 test('the pieces of a word and of a change are marked, and such rows are never cut', () => {

@@ -41,6 +41,14 @@ test('the coverage sentence says how many branches there are and what they hold'
   assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks could come next');
 });
 
+test('where rows lengthen the last word, it is said that another temperature moves them', () => {
+  const rows = [{pieces: [{text: 'house'}]}], drawn = {firsts: true, given: ' light', rows, count: 1, without: [], wanted: {mode: 'likely', odds: 'words', k: 1}};
+  const summary = wanted => words.summarySentence({state: 'settled'}, {...drawn, wanted: {...drawn.wanted, ...wanted}});
+  assert.match(summary({temperature: 0.5}), /Temperature acts on each token: rows that lengthen your last word/);
+  assert.doesNotMatch(summary({temperature: 1}), /Temperature acts/);
+  assert.match(words.summarySentence({state: 'settled'}, {...drawn, given: '', wanted: {...drawn.wanted, temperature: 0.5}}), /are those of tokens/);
+});
+
 test('likely banned tokens are named with the odds that they would have', () => {
   const caption = (banned, ...without) => said(words.bannedCaption({wanted: {banned}, without}));
   const token = (text, p) => ({text, odds: p === null ? null : {p}});
@@ -238,7 +246,7 @@ test('a mode that found fewer rows than asked for says so', () => {
 
 test('beside forks stands what a fork is', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: a row splits where another token also has a chance of 5 % or more; that place is a fork. The rows with the highest shares are shown.';
+  const why = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. The rows with the highest shares are shown.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));
