@@ -22,7 +22,8 @@ export function fileName(name, ending) {
   const clean = name.replace(REFUSED, ' ').replace(/\s+/g, ' ').trim().replace(/^\.+/, ''), signs = [...clean];
   const short = signs.slice(0, MOST_NAME).join('');
   const whole = signs.length > MOST_NAME && signs[MOST_NAME] !== ' ' ? short.replace(/(?<=\S) \S*$/, '') : short;
-  return `${whole.trim() || FORMAT}.${ending}`;
+  // A dot follows: those of a sentence's end are left out.
+  return `${whole.replace(/[.\s]+$/, '') || FORMAT}.${ending}`;
 }
 
 /**
