@@ -11,6 +11,7 @@ from interface.server.model_loading import ModelLoader
 from interface.server.page_service import PageService
 from interface.tabs.lab.cache_session import CacheRequest, CacheSession
 from interface.tabs.lab.decoding_session import DecodingRequest, DecodingSession
+from interface.tabs.lab.masks_session import MasksRequest, MasksSession
 from interface.web.parts import CONTROLS, SHEET, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
@@ -27,6 +28,8 @@ def build(loader: ModelLoader) -> None:
             _experiment("cache", PageService(loader, CacheRequest.from_json, CacheSession))
         with gr.Tab("Decoding"):
             _experiment("decoding", PageService(loader, DecodingRequest.from_json, DecodingSession))
+        with gr.Tab("Masks"):
+            _experiment("masks", PageService(loader, MasksRequest.from_json, MasksSession))
 
 
 def _experiment(name: str, service: PageService) -> None:

@@ -750,3 +750,24 @@ export interface DecodingNode extends TreeNode {
   dropped: string;
   children: DecodingNode[];
 }
+
+/** A token in the cache, in the Lab's mask page: its slot, the pass that computed it, and the slots that it attends to. */
+export interface RecordedNode {
+  slot: number;
+  token_id: number;
+  text: string;
+  /** The slot of the token before it; null for the first token. */
+  parent: number | null;
+  position: number;
+  /** The number of the pass that computed it, from 1. */
+  number: number;
+  attends: number[];
+}
+
+/** The tokens of a lookahead in the cache, and the last tokens of the branches, which have no slot. */
+export interface AttentionRecord {
+  nodes: RecordedNode[];
+  leaves: {token_id: number, text: string, parent: number | null}[];
+  prompt_tokens: number;
+  passes: number;
+}

@@ -218,6 +218,17 @@ def test_the_decoding_page_of_the_lab(opened: Visit) -> None:
     check(opened, "after a run, all lists open")
 
 
+def test_the_mask_page_of_the_lab(opened: Visit) -> None:
+    page = opened.page
+    opened.open_tab("Lab")
+    page.get_by_role("tab", name="Masks").click()
+    page.locator("#masks-form .run").click()
+    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+    page.locator("#lab-masks summary").click()
+    page.locator("#lab-masks .figure g[data-slot='2']").first.hover()
+    check(opened, "after a run, the list open")
+
+
 def show(visit: Visit, view: str) -> None:
     visit.page.locator(f"#controls .views input[value={view}]").check(force=True)
     visit.page.wait_for_timeout(300)

@@ -1,0 +1,154 @@
+// The Lab's mask page: the tree of branches, the slots of the cache and the mask as one figure, pass by pass.
+/** @import {AttentionRecord, ComponentArguments, Server} from '../../web/core/types.d.ts' */
+/** @import {Colours} from './mask_figure.js' */
+import {ExperimentPage, elementsOf} from './experiment_page.js';
+import {SLOT_HEADS, maskSvg, nodesUpTo, passSentence, slotRows, slotSentence} from './mask_figure.js';
+import {downloadFile, find} from '../../web/ui/elements.js';
+import {pageElements} from '../../web/ui/page_elements.js';
+import {savePngOf} from '../../web/ui/png_file.js';
+import {table} from './tables.js';
+
+const TITLE = 'The tree of branches, the slots of the cache, and the mask';
+const POINT = 'Point at a token, a slot or a row to see what the token attends to; the arrow keys choose one too.';
+const NO_PICTURE = 'The picture could not be saved; try SVG.';
+const BEAT = 1500;   // milliseconds of a pass while the passes are played
+/** @type {Record<string, import('./run_link.js').FieldKind>} */
+const KINDS = {prompt: 'text', k: {low: 1, high: 6}, depth: {low: 1, high: 8}};
+
+/** @param {ComponentArguments} component */
+export async function start({server}) {
+  const page = await pageElements(elementsOf('masks'));
+  new MasksPage(page, server).start();
+}
+
+/** @extends {ExperimentPage<AttentionRecord>} */
+class MasksPage extends ExperimentPage {
+  /** @type {number | null} */
+  slot = null;   // the chosen one
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #playing;
+
+  /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server */
+  constructor(elements, server) {
+    super(elements, server, '#lab-masks', KINDS);
+    const {result} = this;
+    this.figure = find(result, '.figure');
+    this.slider = find(result, '.passes input', HTMLInputElement);
+    this.player = find(result, '.play');
+  }
+
+  /** @override */
+  start() {
+    const {result, slider, figure} = this;
+    slider.addEventListener('input', () => this.#showPass(Number(slider.value)));
+    find(result, '.back').addEventListener('click', () => this.#showPass(this.pass - 1));
+    find(result, '.next').addEventListener('click', () => this.#showPass(this.pass + 1));
+    this.player.addEventListener('click', () => (this.#playing === undefined ? this.#play() : this.#pause()));
+    // Not "pointerover": a new drawing under a resting pointer is no choice.
+    for (const event of ['pointermove', 'click']) figure.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
+    figure.addEventListener('keydown', event => this.#move(event));
+    find(result, '.svg').addEventListener('click', () => downloadFile(this.#svg(), 'lookahead-mask.svg', 'image/svg+xml'));
+    find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), 'lookahead-mask.png').catch(() => this.line.show(NO_PICTURE, 'error')));
+    new MutationObserver(() => this.#draw()).observe(document.body, {attributeFilter: ['class']});
+    super.start();
+  }
+
+  /** @override */
+  begin() {
+    if (!this.complaint) {
+      this.#pause();
+      this.slot = null;
+      this.found.hidden = true;
+    }
+    super.begin();
+  }
+
+  /** @override */
+  get stoppedSentence() { return 'Stopped. The figure shows the passes so far.'; }
+
+  /** The pass that is shown, from 1. */
+  get pass() { return Number(this.slider.value); }
+
+  /** @override @param {AttentionRecord} view @param {boolean} settled */
+  show(view, settled) {
+    this.line.show(settled ? `${view.nodes.length} slots, ${view.passes} passes.` : `Pass ${view.passes}`, settled ? 'settled' : 'thinking', settled ? null : 0);
+    if (!view.nodes.length) return;
+    this.found.hidden = false;
+    this.slider.max = String(view.passes);
+    find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
+    this.#showPass(view.passes);
+  }
+
+  /** @param {number} pass */
+  #showPass(pass) {
+    const {view, slider} = this;
+    if (!view) return;
+    slider.value = String(Math.max(1, Math.min(view.passes, pass)));
+    find(this.result, '.passes output').textContent = `${this.pass} of ${view.passes}`;
+    find(this.result, '.pass').textContent = passSentence(view, this.pass);
+    if (!nodesUpTo(view, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
+    this.#draw();
+  }
+
+  /** Show the passes one after the other, from the first. */
+  #play() {
+    this.player.setAttribute('aria-pressed', 'true');
+    this.player.textContent = 'Pause';
+    this.#showPass(this.pass >= Number(this.slider.max) ? 1 : this.pass + 1);
+    this.#playing = setInterval(() => {
+      if (this.pass >= Number(this.slider.max)) this.#pause();
+      else this.#showPass(this.pass + 1);
+    }, BEAT);
+  }
+
+  #pause() {
+    clearInterval(this.#playing);
+    this.#playing = undefined;
+    this.player.setAttribute('aria-pressed', 'false');
+    this.player.textContent = 'Play';
+  }
+
+  /** @param {Element} target */
+  #point(target) {
+    const slot = target.closest('[data-slot]')?.getAttribute('data-slot');
+    if (slot === null || slot === undefined || Number(slot) === this.slot) return;
+    this.slot = Number(slot);
+    this.#draw();
+  }
+
+  /** Choose the next token or the one before with the arrow keys, and none with Escape. @param {KeyboardEvent} event */
+  #move(event) {
+    const {view} = this, step = {ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1}[event.key];
+    if (!view || (step === undefined && event.key !== 'Escape')) return;
+    const slots = nodesUpTo(view, this.pass).map(({slot}) => slot), at = this.slot === null ? (step === 1 ? -1 : slots.length) : slots.indexOf(this.slot);
+    this.slot = step === undefined ? null : slots[Math.max(0, Math.min(slots.length - 1, at + step))];
+    this.#draw();
+    event.preventDefault();
+  }
+
+  #svg() {
+    const {view, pass, slot} = this;
+    return view ? maskSvg(view, {pass, slot, colours: coloursOf(this.figure), title: TITLE}) : '';
+  }
+
+  #draw() {
+    const {view} = this;
+    if (!view) return;
+    const parsed = new DOMParser().parseFromString(this.#svg(), 'image/svg+xml');
+    this.figure.replaceChildren(document.importNode(parsed.documentElement, true));
+    find(this.result, '.pointed').textContent = this.slot === null ? POINT : slotSentence(view, this.slot, this.pass);
+  }
+}
+
+/**
+ * The colours of the figure on the page now.
+ * @param {Element} element
+ * @returns {Colours}
+ */
+function coloursOf(element) {
+  const style = getComputedStyle(element), colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  return {
+    paper: colour('--background-fill-primary'), ink: colour('--body-text-color'), soft: colour('--body-text-color-subdued'),
+    line: colour('--border-color-primary'), accent: colour('--color-accent'),
+  };
+}

@@ -1,0 +1,97 @@
+"""The Lab's mask page in a browser, and its requests on the server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interface import ModelLoader
+from interface.server.page_service import PageService
+from interface.tabs.lab.masks_session import MasksRequest, MasksSession
+from lookahead_core import Model, load_model
+from lookahead_core.experiments.attention_record import attention_record
+from tests.conftest import tiny_llama
+from tests.support import browser as browsers
+from tests.support.browser import PATIENCE, Visit
+from tests.support.requests_to_pages import ask
+
+PROMPT = "The keeper watched"
+
+
+@pytest.fixture(scope="module")
+def model(byte_tokenizer: Any) -> Model:
+    return load_model(tiny_llama(len(byte_tokenizer), seed=3), tokenizer=byte_tokenizer, dtype="float32")
+
+
+def news_of(model: Model, **fields: Any) -> list[Any]:
+    loader = ModelLoader(lambda report: model)
+    loader.run()
+    service = PageService(loader, MasksRequest.from_json, MasksSession)
+    return asyncio.run(ask(service, **{"text": PROMPT, "experiment": {"k": 3, "depth": 3}} | fields))
+
+
+def test_a_request_is_answered_with_the_record_of_the_library(model: Model) -> None:
+    news = news_of(model)
+    view = [one["view"] for one in news if "view" in one][-1]
+    record = asdict(attention_record(model, PROMPT, k=3, depth=3))
+    assert news[-1]["state"] == "settled"
+    assert view["nodes"] == [node | {"attends": list(node["attends"])} for node in record["nodes"]]
+    assert (view["leaves"], view["passes"]) == (list(record["leaves"]), record["passes"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "because"),
+    [
+        ({"text": ""}, "Write a prompt"),
+        ({"text": "the sea " * 40}, "at most 40 are allowed here"),
+        ({"experiment": {"k": 7, "depth": 3}}, "k is 7, and must be a whole number from 1 to 6."),
+        ({"experiment": {"k": 3, "depth": 3, "mode": "forks"}}, "mode is not an option of the experiment"),
+    ],
+)
+def test_what_cannot_be_run_gets_a_sentence(model: Model, fields: dict[str, Any], because: str) -> None:
+    *_, last = news_of(model, **fields)
+    assert last["state"] == "error"
+    assert because in last["sentence"]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
+    tiny: Visit, tiny_page: str, tmp_path: Path
+) -> None:
+    page = tiny.page
+    page.goto("about:blank")
+    page.goto(f"{tiny_page}#lab-masks?prompt=The+old+keeper&k=2&depth=3")
+    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+    rows = page.locator("#lab-masks .slots tbody tr")
+    slots = rows.count()
+    figure, said, sentence = (page.locator(f"#lab-masks .{name}") for name in ("figure", "pointed", "pass"))
+    dots = figure.locator("circle")
+    cells = rows.evaluate_all("rows => rows.map(row => row.lastElementChild.textContent.split(', ').length)")
+    assert dots.count() == sum(cells)
+    browsers.expect(page.locator("#lab-masks .passes output")).to_have_text("3 of 3")
+    page.locator("#lab-masks .back").click()
+    browsers.expect(sentence).to_have_text(re.compile("^Pass 2 computes 2 tokens at once, one of each branch"))
+    page.locator("#lab-masks .passes input").fill("1")
+    browsers.expect(sentence).to_have_text(re.compile("^Pass 1 computes the prompt"))
+    assert dots.count() == sum(range(slots - 4 + 1)), "each token of the prompt attends to those before it"
+    page.locator("#lab-masks .play").click()
+    browsers.expect(page.locator("#lab-masks .passes output")).to_have_text("3 of 3", timeout=PATIENCE)
+    browsers.expect(page.locator("#lab-masks .play")).to_have_text("Play", timeout=PATIENCE)
+    figure.locator(f"g[data-slot='{slots - 1}']").first.hover()
+    browsers.expect(said).to_have_text(re.compile(f"slot {slots - 1}, .* attends to {cells[-1]} of {slots} slots"))
+    figure.focus()
+    page.keyboard.press("ArrowUp")
+    browsers.expect(said).to_have_text(re.compile(f"slot {slots - 2}, "))
+    page.keyboard.press("Escape")
+    browsers.expect(said).to_have_text(re.compile("^Point at a token"))
+    for kind, head in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        with page.expect_download() as saved:
+            page.locator(f"#lab-masks .{kind}").click()
+        saved.value.save_as(tmp_path / f"mask.{kind}")
+        assert (tmp_path / f"mask.{kind}").read_bytes().startswith(head)
