@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,24 @@ def test_the_token_that_is_explained_is_seen_whole(phone: Visit) -> None:
     phone.page.locator("#internals .box").first.dispatch_event("click")
     assert lines.evaluate(inside)
     assert phone.page.evaluate("scrollY") == 0, "the page itself does not move"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 360])
+def test_the_names_of_all_tabs_are_seen_whole_on_one_line(phone: Visit, width: int) -> None:
+    phone.page.set_viewport_size({"width": width, "height": 844})
+    names = phone.page.locator(".tabs-bar:not(.inner) > .tab-wrapper").get_by_role("tab")
+    assert names.all_inner_texts() == ["Write", "Rewrite", "Highlights", "Type assistant", "Internals", "Lab"]
+    for chosen in names.all():
+        chosen.click()
+        expect(chosen).to_have_attribute("aria-selected", "true")
+        boxes = [name.bounding_box() for name in names.all()]
+        assert len({box["y"] for box in boxes}) == 1
+        assert boxes[0]["x"] >= 0 and boxes[-1]["x"] + boxes[-1]["width"] <= width
+        gaps = [after["x"] - before["x"] - before["width"] for before, after in pairwise(boxes)]
+        assert min(gaps) >= 4
+    names.first.click()
 
 
 @pytest.mark.browser
