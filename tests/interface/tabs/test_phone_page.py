@@ -63,6 +63,17 @@ def test_the_token_that_is_explained_is_seen_whole(phone: Visit) -> None:
 
 @pytest.mark.browser
 @pytest.mark.slow
+def test_the_sliders_of_all_tabs_are_as_wide(phone: Visit) -> None:
+    width = phone.page.locator("#k").bounding_box()["width"]
+    for tab, prefix in (("Rewrite", "rewrite-"), ("Type assistant", "chat-")):
+        phone.open_tab(tab)
+        for name in ("k", "depth"):
+            assert phone.page.locator(f"#{prefix}{name}").bounding_box()["width"] == pytest.approx(width, abs=1)
+    assert width > 150
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 360])
 def test_the_names_of_all_tabs_are_seen_whole_on_one_line(phone: Visit, width: int) -> None:
     phone.page.set_viewport_size({"width": width, "height": 844})
