@@ -5,7 +5,7 @@ import {MessageEditor} from './message_editor.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
-import {find, findAll} from '../../web/ui/elements.js';
+import {find, findAll, scrollBehavior} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {lineElements} from './token_boxes.js';
 import {listenToBoxKeys, moveTabStop, scrollWholeInto} from './box_keys.js';
@@ -15,6 +15,7 @@ import {paintDetails} from './token_details.js';
 import {spokenSummary, tokensSentence} from './token_figures.js';
 
 const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
+const MARGIN = 8;           // pixels above a token when the page scrolls to its details
 const SETTINGS = {k: 1, depth: 1};
 const EXAMPLE = 'A naïve fox 🦊 said: “Antidisestablishmentarianism!”\nThen it went home.';
 const EXAMPLE_CONVERSATION = [{role: 'user', content: 'What colour is the sea?'}, {role: 'assistant', content: 'The sea is'}];
@@ -198,6 +199,19 @@ class InternalsTab {
   #choose(box) {
     this.#select(box);
     if (this.view) this.line.announce(spokenSummary(this.view, this.shownToken, this.#processing));
+    this.#scrollToDetails(box);
+  }
+
+  /**
+   * Scroll the page if the first lines of the details are below the window: as far as the token stays in sight, but at least
+   * until those lines are seen.
+   * @param {HTMLElement} box
+   */
+  #scrollToDetails(box) {
+    const below = find(this.details, '.controls').getBoundingClientRect().top - innerHeight;
+    if (below <= 0) return;
+    const rest = this.details.getBoundingClientRect().bottom - innerHeight, room = box.getBoundingClientRect().top - MARGIN;
+    scrollBy({top: Math.max(below, Math.min(rest, room)), behavior: scrollBehavior()});
   }
 
   get #processing() { return {temperature: this.temperature.valueAsNumber, topP: this.topP.valueAsNumber}; }

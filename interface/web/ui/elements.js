@@ -143,3 +143,9 @@ export function formatTime(time) {
   const date = new Date(time), today = date.toDateString() === new Date().toDateString();
   return date.toLocaleString(undefined, today ? TIME : DAY_AND_TIME);
 }
+
+/**
+ * How the page scrolls by itself: smoothly, unless the person wants little motion.
+ * @returns {ScrollBehavior}
+ */
+export const scrollBehavior = () => (matchMedia('(prefers-reduced-motion: reduce)').matches ? 'instant' : 'smooth');

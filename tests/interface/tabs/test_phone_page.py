@@ -58,7 +58,36 @@ def test_the_token_that_is_explained_is_seen_whole(phone: Visit) -> None:
     phone.page.evaluate("scrollTo(0, 0)")
     phone.page.locator("#internals .box").first.dispatch_event("click")
     assert lines.evaluate(inside)
-    assert phone.page.evaluate("scrollY") == 0, "the page itself does not move"
+
+
+ANSWER = "#internals .thought .came"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_the_answer_about_a_tapped_token_scrolls_into_sight_beside_the_token(phone: Visit, motion: str) -> None:
+    page = phone.page
+    page.emulate_media(reduced_motion=motion)
+    phone.open_tab("Internals")
+    page.locator("#internals-text").fill("The old keeper climbed the stairs again and saw a ship.")
+    page.wait_for_selector("#internals[data-state=settled]:not([data-stale]) .box[aria-current]", timeout=PATIENCE)
+    page.evaluate("scrollTo(0, 0)")
+    box = page.locator("#internals .box").nth(2)
+    page.locator("#internals-text").evaluate("field => field.style.minHeight = '20rem'")
+    assert page.locator(ANSWER).bounding_box()["y"] >= 844
+    box.focus()
+    box.evaluate("one => { one.click(); window.atOnce = scrollY; }")
+    assert (page.evaluate("atOnce") > 0) is (motion == "reduce")
+    expect(page.locator(ANSWER)).to_be_in_viewport(ratio=1)
+    expect(box).to_be_in_viewport(ratio=1)
+    expect(box).to_be_focused()
+    page.wait_for_timeout(1000)
+    before = page.evaluate("scrollY")
+    page.locator("#internals .box").nth(3).evaluate("one => one.click()")
+    page.wait_for_timeout(500)
+    assert page.evaluate("scrollY") == before, "an answer in sight moves nothing"
+    page.emulate_media(reduced_motion="no-preference")
 
 
 @pytest.mark.browser
