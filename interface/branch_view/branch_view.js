@@ -25,6 +25,7 @@ import {CHOICES, targetOf} from './targets.js';
 
 const WIDE = '(min-width: 761px)';   // windows in which the text stands beside the rows
 const LINE = 24;                     // pixels of the note that must be seen
+const HELD_SPACE = 8;                // pixels between a button that is held and the note
 /** What the place of the note depends on. */
 const FLOATS = /** @type {const} */ (['drawn', 'pointed', 'awaited', 'refusal', 'status']);
 const ROWS_REST = 500;       // milliseconds after the last change of the settings until rows are announced
@@ -144,12 +145,15 @@ export class BranchView {
     const before = this.state, now = this.state = reduce(before, event);
     if (now === before) return;
     if (now.unannounced && (event.type === 'settings' || event.type === 'veil')) this.#announceAtRest();
-    if (now.rowsRevision !== before.rowsRevision) for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
+    if (now.rowsRevision !== before.rowsRevision) {
+      for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
+      this.pointing.isHeld = false;   // its button may be another token now
+    }
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
     this.#paintMarks(before);
     this.#paintStatus();
-    if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote();
+    if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote(now.pointed !== before.pointed);
     const changed = now.drawn !== before.drawn || now.expectedRevision !== before.expectedRevision || now.status.state !== before.status.state;
     if (changed) dispatch(this.root, 'drawn');
   }
@@ -240,15 +244,19 @@ export class BranchView {
 
   /**
    * Draw the note at the lower edge of the window if its own place is below the window and it describes a button, a refusal,
-   * an error or a row that is waited for. A note that describes a button is not drawn over that button.
+   * an error or a row that is waited for. A note that describes a button is not drawn over that button. In a narrow window it
+   * is drawn there only for a button that a finger holds, and the page makes room for it.
+   * @param {boolean} isPointedNew whether another button is pointed at than before
    */
-  #floatNote() {
+  #floatNote(isPointedNew) {
     const {root, note, state: {pointed, refusal, awaited, status}, pointing} = this;
     setAttribute(root, 'data-floats', false);
-    const button = pointed && pointing.button?.checkVisibility() ? pointing.button : null;
-    if (!(button || refusal !== null || awaited || status.state === 'error') || !matchMedia(WIDE).matches) return;
-    const {top, height} = note.getBoundingClientRect(), end = button?.getBoundingClientRect().bottom ?? 0;
-    setAttribute(root, 'data-floats', top > innerHeight - LINE && (refusal !== null || end < innerHeight - height));
+    const button = pointed && pointing.button?.checkVisibility() ? pointing.button : null, isHeld = Boolean(button) && pointing.isHeld;
+    if (!(button || refusal !== null || awaited || status.state === 'error') || !(isHeld || matchMedia(WIDE).matches)) return;
+    const {top, bottom, height} = note.getBoundingClientRect(), end = button?.getBoundingClientRect().bottom ?? 0;
+    const floats = isHeld ? bottom > innerHeight : top > innerHeight - LINE && (refusal !== null || end < innerHeight - height);
+    setAttribute(root, 'data-floats', floats);
+    if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - note.getBoundingClientRect().top));
   }
 
   #dispatchPointed() {

@@ -9,6 +9,7 @@ const LEAVING = 300;   // milliseconds beside all buttons before nothing is poin
 export class Pointing {
   /** @type {HTMLElement | null} */
   button = null;
+  isHeld = false;   // whether a finger that rested points at the button
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -20,8 +21,9 @@ export class Pointing {
     this.onChange = onChange;
     root.addEventListener('pointerover', event => this.#onOver(event));
     root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#aim(null, LEAVING); });
-    // A finger that rests points without choosing.
-    root.addEventListener('hold', event => this.#aim(closestTo(event, CHOICES), 0));
+    // A finger that rests points without choosing, until another place is tapped.
+    root.addEventListener('hold', event => this.#aim(closestTo(event, CHOICES), 0, true));
+    root.addEventListener('click', event => { if (this.isHeld && !closestTo(event, `${CHOICES}, .note`)) this.#aim(null, 0); });
     root.addEventListener('focusin', event => this.#onFocus(/** @type {HTMLElement} */ (event.target)));
     root.addEventListener('focusout', event => { if (event.target === this.button) this.#aim(null, 0); });
   }
@@ -41,17 +43,18 @@ export class Pointing {
     this.#aim(button, near ? 0 : button ? PASSING : LEAVING);
   }
 
-  /** @param {HTMLElement | null} button @param {number} delay */
-  #aim(button, delay) {
+  /** @param {HTMLElement | null} button @param {number} delay @param {boolean} [isHeld] */
+  #aim(button, delay, isHeld = false) {
     clearTimeout(this.#timer);
-    if (button === this.button) return;
-    if (delay) this.#timer = setTimeout(() => this.#settle(button), delay);
-    else this.#settle(button);
+    if (button === this.button && isHeld === this.isHeld) return;
+    if (delay) this.#timer = setTimeout(() => this.#settle(button, isHeld), delay);
+    else this.#settle(button, isHeld);
   }
 
-  /** @param {HTMLElement | null} button */
-  #settle(button) {
+  /** @param {HTMLElement | null} button @param {boolean} isHeld */
+  #settle(button, isHeld) {
     this.button = button;
+    this.isHeld = isHeld;
     this.onChange(targetOf(button));
   }
 

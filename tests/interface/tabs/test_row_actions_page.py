@@ -179,22 +179,47 @@ def test_the_keys_are_named_while_the_rows_have_the_focus_and_escape_closes_the_
     expect(more).to_have_attribute("aria-expanded", "false")
 
 
-def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) -> None:
-    phone.fill(TEXT)
-    phone.wait_until_settled()
-    token = phone.token(1, 0)
-    token.scroll_into_view_if_needed()
+def hold(phone: Visit, token: Any) -> None:
+    """Rest a finger on a token for 1.2 seconds."""
     box, session = token.bounding_box(), phone.page.context.new_cdp_session(phone.page)
     point = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
     session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
     phone.page.wait_for_timeout(1200)
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) -> None:
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    token = phone.token(1, 0)
+    token.scroll_into_view_if_needed()
+    hold(phone, token)
     expect(phone.page.locator("#branches .note .words")).to_contain_text("whole row")
     expect(phone.page.locator("#branches .note .ban")).to_be_visible()
     phone.wait_until_asked()
     assert phone.text == TEXT
     token.tap()
     phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
+
+
+@pytest.mark.parametrize("row", [0, 4])
+def test_what_is_said_of_a_held_token_is_in_sight_and_does_not_cover_it(phone: Visit, row: int) -> None:
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    token, note = phone.token(row, 0), phone.page.locator("#branches .note")
+    # The row is the last one in sight, and its token far enough from the edge to be held.
+    token.evaluate("one => scrollBy(0, one.closest('.branch').getBoundingClientRect().bottom - innerHeight)")
+    assert note.bounding_box()["y"] >= 844, "the note has its own place below the window"
+    hold(phone, token)
+    expect(note.locator(".words")).to_contain_text("whole row")
+    for part in (note.locator(".words"), note.locator(".change"), note.locator(".ban")):
+        box = part.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 844
+    box = token.bounding_box()
+    assert box["y"] >= 0 and box["y"] + box["height"] <= note.bounding_box()["y"]
+    phone.page.locator("#branches .branch .bar").nth(row).tap()
+    expect(note.locator(".ban")).to_be_hidden()
+    expect(phone.page.locator("#branches")).not_to_have_attribute("data-floats", "true")
 
 
 def test_the_sentence_of_a_view_does_not_stay_over_what_it_shows(phone: Visit) -> None:
