@@ -64,6 +64,7 @@ class HighlightsTab {
   #settling;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointing;
+  #still = false;     // whether the pointer has not moved since branches were opened
   #visited = false;   // whether a highlight of this result was gone to
   /** @type {Promise<void> | null} */
   #checking = null;
@@ -124,7 +125,9 @@ class HighlightsTab {
   #listen() {
     const {shown} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
     shown.addEventListener('click', event => this.#open(wordAt(event)));
-    shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch') this.#point(wordAt(event)); });
+    shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
+    // Words that are scrolled under a pointer at rest are not pointed at.
+    document.addEventListener('pointermove', () => { this.#still = false; }, {capture: true, passive: true});
     shown.addEventListener('pointerleave', () => this.#point(shown.querySelector('.word:focus-visible')));
     shown.addEventListener('focusin', event => this.#point(wordAt(event)));
     shown.addEventListener('focusout', () => this.#point(null));
@@ -184,8 +187,15 @@ class HighlightsTab {
     const replaced = this.found?.words.find(({entry}) => entry.start === start)?.text ?? '';
     this.#show({revision, state, view, reading, note: sentence ?? (state === 'settled' ? replacementSentence(replaced) : null)});
     this.line.show(this.#settledSentence, 'settled');
+    if (state === 'settled') this.#revealBranches();
     const word = this.#pointed;
     if (state === 'settled' && word && !this.#fits.has(this.#wordOf(word).entry.start)) this.#checking = this.#check(word);
+  }
+
+  /** Scroll the page down so far that the rows are seen, or the first of them where the window is too low. */
+  #revealBranches() {
+    const {top} = this.branches.getBoundingClientRect(), {bottom} = find(this.branches, '.rows').getBoundingClientRect();
+    scrollBy({top: Math.max(0, Math.min(bottom - innerHeight, top))});
   }
 
   /**
@@ -332,9 +342,11 @@ class HighlightsTab {
     for (const other of findAll(this.shown, '[aria-current]')) other.removeAttribute('aria-current');
     word.setAttribute('aria-current', 'true');
     this.#moveTabStop(word);
+    // The details would cover the branches.
+    this.#hideDetails();
+    this.#still = true;
     const {start} = this.#wordOf(word).entry, opened = this.opened += 1;
     dispatch(this.branches, 'expect', {revision: opened});
-    clearTimeout(this.#pointing);
     await this.#checking;   // the meter counts what these branches cost, and nothing else
     if (opened !== this.opened || !this.found || this.#stale) return;
     // A server that has forgotten the text analyses it first.

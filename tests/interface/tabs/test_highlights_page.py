@@ -512,3 +512,53 @@ def test_a_character_of_several_tokens_shows_its_own_probability_and_that_of_its
     line, verdicts = tiny.page.evaluate(TOLD, entry | {"token": " fox", "ids": [9], "place": 0, "rank": 3})
     assert line.replace("\u00a0", " ") == "“fox”: choice 3, 10 % · loss 2.30 · entropy 1.50"
     assert verdicts == ["…", "…", "as written"]
+
+
+PROJECTOR = {"width": 853, "height": 480}
+"""A projector of 1280 x 720 at a zoom of 150 %."""
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 720}, PROJECTOR])
+def test_the_headline_of_the_card_is_larger_than_its_text_but_not_twice(tiny: Visit, size: dict[str, int]) -> None:
+    tiny.page.set_viewport_size(size)
+    tiny.analyse(TEXT)
+    tiny.page.locator("#highlights [data-marked]").first.hover()
+    about = tiny.page.locator("#highlights-about")
+    about.wait_for(state="visible")
+    large, plain = about.evaluate(
+        "card => [card.querySelector('.headline'), document.querySelector('.read')]"
+        ".map(one => parseFloat(getComputedStyle(one).fontSize))"
+    )
+    assert plain < large < 2 * plain
+    if size == PROJECTOR:
+        box = about.bounding_box()
+        assert box["width"] * box["height"] < size["width"] * size["height"] / 4
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 720}, PROJECTOR])
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_opened_branches_are_in_sight_and_no_card_covers_them(tiny: Visit, size: dict[str, int], by: str) -> None:
+    page, about = tiny.page, tiny.page.locator("#highlights-about")
+    page.set_viewport_size(size)
+    tiny.analyse(TEXT)
+    word = page.locator("#highlights .word").filter(has_text="keeper").first
+    if by == "mouse":
+        word.hover()
+        about.wait_for(state="visible")
+        word.click()
+    else:
+        word.focus()
+        about.wait_for(state="visible")
+        page.keyboard.press("Enter")
+    expect(about).to_be_hidden()
+    page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    page.wait_for_timeout(300)
+    row = page.locator("#highlights-branches [data-branch='0']").bounding_box()
+    assert row["y"] >= 0 and row["y"] + row["height"] <= size["height"]
+    assert about.is_hidden(), "also where the page has scrolled another word under the pointer"
+    if by == "mouse":
+        other = page.locator("#highlights [data-marked]").first
+        other.hover()
+        about.wait_for(state="visible")
