@@ -189,3 +189,23 @@ def test_a_run_is_stopped_and_what_was_compared_stays(real: Visit) -> None:
     count = page.locator("#lab-cache .depths tbody tr").count()
     page.wait_for_timeout(700)
     assert 3 <= page.locator("#lab-cache .depths tbody tr").count() == count < 100
+
+
+@in_a_browser
+@pytest.mark.parametrize("width", [853, 390])
+def test_the_table_of_costs_fits_its_frame(tiny: Visit, width: int) -> None:
+    tiny.page.set_viewport_size({"width": width, "height": 480})
+    run(tiny, 6)
+    assert tiny.page.locator("#lab-cache .sums").evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+@in_a_browser
+def test_a_logarithmic_axis_says_that_it_is_one(tiny: Visit) -> None:
+    run(tiny, 3)
+    tiny.page.wait_for_function("document.querySelectorAll('#lab-cache .plot .ytitle').length === 3")
+    titles = tiny.page.locator("#lab-cache .plot .ytitle").all_text_contents()
+    assert titles == ["difference,logarithmic scale", "seconds", "times"]
+    first = tiny.page.locator("#lab-cache .plot").first
+    frame, title = first.bounding_box(), first.locator(".ytitle").bounding_box()
+    assert title["y"] >= frame["y"] and title["y"] + title["height"] <= frame["y"] + frame["height"]
+    assert title["x"] >= frame["x"]
