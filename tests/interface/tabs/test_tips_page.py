@@ -197,3 +197,24 @@ def test_the_sentence_of_a_figure_follows_its_row(visit: Visit, change: str) -> 
         expect(tip).to_have_text("Another sentence.")
     else:
         assert share.evaluate(HIDDEN_WITHOUT_ROW), "the sentence goes with its row"
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1280, 720), (853, 480), (390, 844)])
+def test_the_sentence_of_a_fork_stands_near_its_sign(visit: Visit, size: tuple[int, int]) -> None:
+    page, tip = visit.page, visit.page.locator(".tip")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    visit.control("mode").select_option("every_level")
+    visit.wait_until_asked()
+    visit.wait_until_settled()
+    signs = page.locator("#branches .rows .fork")
+    assert signs.count()
+    for sign in signs.all():
+        page.mouse.move(0, 0)
+        sign.scroll_into_view_if_needed()
+        page.wait_for_timeout(150)
+        sign.hover()
+        expect(tip).to_contain_text("this row is the same as row")
+        assert page.evaluate(INSIDE)
+        shown, own = tip.bounding_box(), sign.bounding_box()
+        above, below = own["y"] - shown["y"] - shown["height"], shown["y"] - own["y"] - own["height"]
+        assert max(above, below) <= 160

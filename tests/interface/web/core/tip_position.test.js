@@ -23,12 +23,21 @@ test('it stands above a toolbar that precedes where there is no other place', ()
   assert.deepEqual(place({toolbar: low, toolbars: [before], controls: [control, above]}), {left: 420, top: 16});
 });
 
-test('a sentence that may stand beside its frame is as high as its figure, unless it would cover a control', () => {
+test('a sentence that may stand beside its frame is as high as its figure, or as near to it as it covers no control', () => {
   assert.deepEqual(place({beside: true}), {left: 96, top: 110});
   assert.deepEqual(place({beside: true, controls: [box(300, 140, 390, 170)]}), {left: 96, top: 90}, 'ends where the figure ends');
-  assert.deepEqual(place({beside: true, controls: [box(300, 80, 390, 170)]}), {left: 420, top: 164});
+  assert.deepEqual(place({beside: true, controls: [box(300, 80, 390, 170)]}), {left: 96, top: 36}, 'above a control');
+  assert.deepEqual(place({beside: true, controls: [box(300, 60, 390, 170), box(100, 174, 390, 190)]}), {left: 96, top: 16}, 'above two');
+  assert.deepEqual(place({beside: true, controls: [box(96, 0, 390, 400)]}), {left: 420, top: 164}, 'no room near it');
   assert.deepEqual(place({beside: true, size: {width: 390, height: 40}}), {left: 420, top: 164}, 'no room to the left');
   assert.deepEqual(place({beside: true, control: box(420, 780, 480, 800)}), {left: 96, top: 760}, 'at the lower edge');
+});
+
+test('a sentence of rows is never far from its sign, even where a place farther away covers nothing', () => {
+  const rows = box(400, 400, 900, 700), fork = box(450, 480, 470, 500), row = box(400, 470, 900, 510), cover = box(400, 340, 900, 399);
+  const boxes = {beside: true, toolbar: rows, control: fork, toolbars: [cover, box(400, 100, 900, 160)], size: {width: 390, height: 40}};
+  assert.deepEqual(place({...boxes, controls: [row, cover, box(400, 704, 900, 740)]}), {left: 450, top: 296}, 'above what is over the rows');
+  assert.deepEqual(place({...boxes, toolbar: box(400, -300, 900, 1100), controls: [row]}), {left: 450, top: 504}, 'below the sign');
 });
 
 test('it stays within the window and its toolbar', () => {
