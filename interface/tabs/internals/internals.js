@@ -163,19 +163,16 @@ class InternalsTab {
   }
 
   /**
-   * Draw every token as a box, and the details of the token to come. Tokens that are shown for the first time are seen from their
-   * beginning; later the list follows the end of what is written.
+   * Draw every token as a box, and the details of the token to come.
    * @param {InternalsView} view
    */
   #show(view) {
-    const first = !this.view;
     this.view = view;
     this.roles = this.#isConversation ? this.conversation.messages.map(({role}) => role) : null;
     this.lines.replaceChildren(...lineElements(view));
     this.result.removeAttribute('data-stale');
     this.legend.hidden = this.details.hidden = false;
     this.#select(this.#box(view.tokens.length - 1));
-    if (first) this.lines.scrollTop = 0;
     this.line.show(tokensSentence(view.tokens.length - 1, view.cost.passes), 'settled');
   }
 

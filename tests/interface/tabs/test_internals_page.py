@@ -340,18 +340,6 @@ def test_the_blank_shows_the_next_tokens_distribution_and_is_open_at_first(
 
 
 @in_a_browser
-def test_the_tokens_of_a_new_text_are_seen_from_the_first_one_on(inside: Inside) -> None:
-    scrolled = "() => document.querySelector('#internals .lines').scrollTop"
-    inside.page.set_viewport_size({"width": 853, "height": 480})
-    inside.page.get_by_role("button", name="Try an example").locator("visible=true").click()
-    inside.settle()
-    assert inside.page.evaluate(scrolled) == 0
-    inside.page.locator("#internals-text").press_sequentially(" And then it went home again.", delay=1)
-    inside.page.wait_for_function("document.querySelector('#internals .lines').textContent.includes('again')")
-    assert inside.page.evaluate(scrolled) > 0, "later the end of what is written is followed"
-
-
-@in_a_browser
 def test_template_tokens_are_marked_not_by_colour_alone(inside: Inside, small_model: Model) -> None:
     talk = [{"role": "user", "content": "Say 🙂\nnow"}, {"role": "assistant", "content": "The old"}]
     inside.talk(*talk)
