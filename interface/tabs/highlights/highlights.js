@@ -126,8 +126,12 @@ class HighlightsTab {
     const {shown} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
     shown.addEventListener('click', event => this.#open(wordAt(event)));
     shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
-    // Words that are scrolled under a pointer at rest are not pointed at.
-    document.addEventListener('pointermove', () => { this.#still = false; }, {capture: true, passive: true});
+    // Words that are scrolled under a pointer at rest are not pointed at, and a word that was clicked is only when it is entered again.
+    document.addEventListener('pointermove', event => {
+      const word = this.#still && event.pointerType !== 'touch' ? wordAt(event) : null;
+      this.#still = false;
+      if (word && shown.contains(word) && !word.hasAttribute('aria-current')) this.#point(word);
+    }, {capture: true, passive: true});
     shown.addEventListener('pointerleave', () => this.#point(shown.querySelector('.word:focus-visible')));
     shown.addEventListener('focusin', event => this.#point(wordAt(event)));
     shown.addEventListener('focusout', () => this.#point(null));
