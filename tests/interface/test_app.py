@@ -35,8 +35,10 @@ def run_app(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 def test_the_page_has_a_tab_for_each_package_of_tabs_with_its_script() -> None:
     page = build(ModelLoader(lambda report: pytest.fail("loaded")))
     components = page.config["components"]
-    labels = [each["props"]["label"] for each in components if each["type"] == "tabitem"]
+    every = [each["props"]["label"] for each in components if each["type"] == "tabitem"]
+    labels, inner = every[:6], every[6:]
     assert labels == ["Write", "Rewrite", "Highlights", "Type assistant", "Internals", "Lab"]
+    assert inner == ["Cache", "Decoding", "Masks"], "the pages of the Lab"
     scripts = " ".join(str(each["props"].get("js_on_load", "")) for each in components)
     folders = sorted(path.name for path in (ROOT / "interface" / "tabs").iterdir() if (path / "tab.py").exists())
     assert not page.analytics_enabled

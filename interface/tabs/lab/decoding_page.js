@@ -1,6 +1,6 @@
 // The Lab's decoding page: one prompt continued by several methods, drawn as one tree, and the odds that samples are drawn by.
 /** @import {ComponentArguments, DecodingNode, DecodingView, News, Server} from '../../web/core/types.d.ts' */
-/** @import {Colours, Shown} from './decoding_tree.js' */
+/** @import {Shown} from './decoding_tree.js' */
 /** @import {Run} from './run_link.js' */
 import * as words from './decoding_sentences.js';
 import {ExperimentPage, elementsOf} from './experiment_page.js';
@@ -8,6 +8,7 @@ import {NO_PLOTS, PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
+import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
 import {formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
 import {pageElements} from '../../web/ui/page_elements.js';
@@ -151,7 +152,7 @@ class DecodingPage extends ExperimentPage {
 
   #svg() {
     const {prompt} = this.run ?? {};
-    return this.tree ? decodingSvg(this.tree, {shown: this.#shown, colours: coloursOf(this.picture), title: `${TITLE}, after “${visibleText(String(prompt ?? ''))}”`}) : '';
+    return this.tree ? decodingSvg(this.tree, {shown: this.#shown, colours: drawingColours(this.picture), title: `${TITLE}, after “${visibleText(String(prompt ?? ''))}”`}) : '';
   }
 
   #drawTree() {
@@ -182,19 +183,6 @@ class DecodingPage extends ExperimentPage {
 function prefixesOf(key) {
   const ids = key.split(' ');
   return ids.map((_, index) => ids.slice(0, index + 1).join(' '));
-}
-
-/**
- * The colours of the drawing on the page now.
- * @param {Element} element
- * @returns {Colours}
- */
-function coloursOf(element) {
-  const style = getComputedStyle(element), colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-  return {
-    paper: colour('--background-fill-primary'), ink: colour('--body-text-color'), soft: colour('--body-text-color-subdued'),
-    greedy: colour('--color-accent'), sample: colour('--body-text-color-subdued'), beam: colour('--good'), dropped: colour('--ink-faint'),
-  };
 }
 
 /**

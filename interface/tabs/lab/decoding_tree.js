@@ -1,6 +1,6 @@
 // The texts of all decoding methods as one tree: a path for each text, and those that the beam search dropped. It is drawn as
 // SVG, on the page and in files.
-/** @import {DecodedText, DecodingMethod, DecodingNode, DecodingView, LaidLink, LaidNode} from '../../web/core/types.d.ts' */
+/** @import {DecodedText, DecodingMethod, DecodingNode, DecodingView, DrawingColours, LaidLink, LaidNode} from '../../web/core/types.d.ts' */
 import {FIGURE_SIZE, LABEL_SIZE, layoutTree} from '../../web/core/tree_layout.js';
 import {PARTIAL_TOKEN_SIGN, formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
 import {escapeXml} from '../../web/core/tree_svg.js';
@@ -10,13 +10,14 @@ import {linkShape, pixels, textPositions} from '../../web/core/tree_shapes.js';
 export const METHODS = /** @type {const} */ (['greedy', 'sample', 'beam']);
 /** @type {Record<DecodingMethod, string>} */
 export const METHOD_NAMES = {greedy: 'greedy', sample: 'sample', beam: 'beam'};
+/** @type {Record<DecodingMethod, 'accent' | 'soft' | 'good'>} */
+const COLOURS = {greedy: 'accent', sample: 'soft', beam: 'good'};
 /** @type {Record<DecodingMethod, string>} */
 const DASHES = {greedy: '', sample: '1 4', beam: '7 3'};
 const LINE_GAP = 4;     // pixels between two lines side by side
 const SHOWN_PROMPT = 30;   // characters
 
 /** @typedef {Record<DecodingMethod | 'dropped', boolean>} Shown which paths are drawn */
-/** @typedef {Record<DecodingMethod | 'paper' | 'ink' | 'soft' | 'dropped', string>} Colours */
 
 /** @type {(key: string, text: string, logprob: number | null, end: boolean) => DecodingNode} */
 const makeNode = (key, text, logprob, end) => ({
@@ -96,7 +97,7 @@ export function nodeSentence({text, state, odds, texts, dropped}) {
  * The tree as the text of an SVG file: one line for each method whose text passes, thin grey lines to what the beam search
  * dropped. Each node is a group with its key in the attribute `data-key`, and its sentence as a title.
  * @param {DecodingNode} root
- * @param {{shown: Shown, colours: Colours, title: string}} options
+ * @param {{shown: Shown, colours: DrawingColours, title: string}} options
  */
 export function decodingSvg(root, {shown, colours, title}) {
   const {width, height, nodes, links} = layoutTree(shownTree(root, shown));
@@ -110,18 +111,18 @@ export function decodingSvg(root, {shown, colours, title}) {
   ].join('\n');
 }
 
-/** @type {(link: LaidLink, shown: Shown, colours: Colours) => string[]} */
+/** @type {(link: LaidLink, shown: Shown, colours: DrawingColours) => string[]} */
 function linkPaths(link, shown, colours) {
   const node = /** @type {DecodingNode} */ (link.to.node), methods = METHODS.filter(method => shown[method] && node.methods.has(method));
-  if (!methods.length) return [`<path d="${linkShape(link, false).d}" fill="none" stroke="${colours.dropped}" stroke-width="1" stroke-opacity="0.6"/>`];
+  if (!methods.length) return [`<path d="${linkShape(link, false).d}" fill="none" stroke="${colours.faint}" stroke-width="1" stroke-opacity="0.6"/>`];
   return methods.map((method, index) => {
     const shift = LINE_GAP * (index - (methods.length - 1) / 2), {d} = linkShape({...link, y0: link.y0 + shift, y1: link.y1 + shift}, false);
     const dashes = DASHES[method] && ` stroke-dasharray="${DASHES[method]}" stroke-linecap="${method === 'sample' ? 'round' : 'butt'}"`;
-    return `<path d="${d}" fill="none" stroke="${colours[method]}" stroke-width="2.5"${dashes}/>`;
+    return `<path d="${d}" fill="none" stroke="${colours[COLOURS[method]]}" stroke-width="2.5"${dashes}/>`;
   });
 }
 
-/** @type {(laid: LaidNode, colours: Colours) => string} */
+/** @type {(laid: LaidNode, colours: DrawingColours) => string} */
 function nodeGroup(laid, colours) {
   const node = /** @type {DecodingNode} */ (laid.node), at = textPositions(laid), ink = node.methods.size || node.state === 'typed' ? colours.ink : colours.soft;
   const halo = `stroke="${colours.paper}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"`;

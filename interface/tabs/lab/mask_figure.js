@@ -1,6 +1,6 @@
 // The figure of the mask page: the tree, under it the cache as a row of slots, and the mask as a row for each token. It is
 // drawn as SVG, on the page and in files.
-/** @import {AttentionRecord, LaidLink, LaidNode, RecordedNode, TreeNode} from '../../web/core/types.d.ts' */
+/** @import {AttentionRecord, DrawingColours, LaidLink, LaidNode, RecordedNode, TreeNode} from '../../web/core/types.d.ts' */
 import {FIGURE_SIZE, LABEL_SIZE, layoutTree} from '../../web/core/tree_layout.js';
 import {escapeXml} from '../../web/core/tree_svg.js';
 import {formatCount, quotedText, visibleText} from '../../web/core/figures_and_labels.js';
@@ -14,8 +14,6 @@ const SLANT = 50;         // degrees that the tokens above the slots are turned 
 const MOST_LABEL = 90;    // pixels of a token beside its row
 
 const CAPTION = 'Cache: a slot for each token. Mask: a row for each, ● where it attends.';
-
-/** @typedef {{paper: string, ink: string, soft: string, line: string, accent: string}} Colours */
 
 /**
  * The tokens that are computed up to a pass, in order of their slots.
@@ -86,7 +84,7 @@ export const SLOT_HEADS = ['Slot', 'Token', 'Position', 'Pass', 'Attends to the 
  * The figure up to a pass, as the text of an SVG file. Of the chosen slot, what it attends to is marked. Groups have the slot of
  * their token in the attribute `data-slot`.
  * @param {AttentionRecord} record
- * @param {{pass: number, slot: number | null, colours: Colours, title: string}} options
+ * @param {{pass: number, slot: number | null, colours: DrawingColours, title: string}} options
  */
 export function maskSvg(record, {pass, slot, colours, title}) {
   const tree = layoutTree(maskTree(record, pass)), nodes = nodesUpTo(record, pass), chosen = nodes.find(one => one.slot === slot);
@@ -110,13 +108,13 @@ export function maskSvg(record, {pass, slot, colours, title}) {
 const textAt = (x, y, text, {size, fill, more = ''}) =>
   `<text x="${pixels(x)}" y="${pixels(y)}" font-family="system-ui, sans-serif" font-size="${size}" fill="${fill}" ${more} xml:space="preserve">${escapeXml(text)}</text>`;
 
-/** @type {(link: LaidLink, open: Set<number>, colours: Colours) => string} */
+/** @type {(link: LaidLink, open: Set<number>, colours: DrawingColours) => string} */
 function linkPath(link, open, colours) {
   const lit = open.has(Number(link.to.node.key)), dashes = link.to.node.state === 'left' ? ' stroke-dasharray="3 3"' : '';
   return `<path d="${linkShape(link, false).d}" fill="none" stroke="${lit ? colours.accent : colours.soft}" stroke-width="${lit ? 2.5 : 1}"${dashes}/>`;
 }
 
-/** @type {(laid: LaidNode, context: {open: Set<number>, chosen: RecordedNode | undefined, colours: Colours}) => string} */
+/** @type {(laid: LaidNode, context: {open: Set<number>, chosen: RecordedNode | undefined, colours: DrawingColours}) => string} */
 function treeGroup(laid, {open, chosen, colours}) {
   const {node} = laid, at = textPositions({...laid, figure: ' '}), leaf = node.state === 'left', slot = leaf ? null : Number(node.key);
   const fill = slot !== null && open.has(slot) ? colours.accent : leaf || chosen ? colours.soft : colours.ink, weight = slot !== null && slot === chosen?.slot ? ' font-weight="700"' : '';
@@ -126,7 +124,7 @@ function treeGroup(laid, {open, chosen, colours}) {
   return `<g${slot === null ? '' : ` data-slot="${slot}"`}>${area}${label}${figure}</g>`;
 }
 
-/** @typedef {{beside: number, chosen: RecordedNode | undefined, colours: Colours, pass: number}} MaskContext */
+/** @typedef {{beside: number, chosen: RecordedNode | undefined, colours: DrawingColours, pass: number}} MaskContext */
 
 /** @type {(node: RecordedNode, context: MaskContext & {top: number, open: Set<number>}) => string} */
 function columnGroup({slot, text, number}, {beside, top, open, chosen, colours, pass}) {

@@ -1,9 +1,9 @@
 // The Lab's mask page: the tree of branches, the slots of the cache and the mask as one figure, pass by pass.
 /** @import {AttentionRecord, ComponentArguments, Server} from '../../web/core/types.d.ts' */
-/** @import {Colours} from './mask_figure.js' */
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {SLOT_HEADS, maskSvg, nodesUpTo, passSentence, slotRows, slotSentence} from './mask_figure.js';
 import {downloadFile, find} from '../../web/ui/elements.js';
+import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {savePngOf} from '../../web/ui/png_file.js';
 import {table} from './tables.js';
@@ -128,7 +128,7 @@ class MasksPage extends ExperimentPage {
 
   #svg() {
     const {view, pass, slot} = this;
-    return view ? maskSvg(view, {pass, slot, colours: coloursOf(this.figure), title: TITLE}) : '';
+    return view ? maskSvg(view, {pass, slot, colours: drawingColours(this.figure), title: TITLE}) : '';
   }
 
   #draw() {
@@ -138,17 +138,4 @@ class MasksPage extends ExperimentPage {
     this.figure.replaceChildren(document.importNode(parsed.documentElement, true));
     find(this.result, '.pointed').textContent = this.slot === null ? POINT : slotSentence(view, this.slot, this.pass);
   }
-}
-
-/**
- * The colours of the figure on the page now.
- * @param {Element} element
- * @returns {Colours}
- */
-function coloursOf(element) {
-  const style = getComputedStyle(element), colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-  return {
-    paper: colour('--background-fill-primary'), ink: colour('--body-text-color'), soft: colour('--body-text-color-subdued'),
-    line: colour('--border-color-primary'), accent: colour('--color-accent'),
-  };
 }

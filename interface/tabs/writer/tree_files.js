@@ -1,23 +1,10 @@
 // The drawing of a tree as a file: SVG text, and PNG that the browser draws from it.
-/** @import {TreeColours, TreeLayout} from '../../web/core/types.d.ts' */
+/** @import {DrawingColours, TreeLayout} from '../../web/core/types.d.ts' */
 import {downloadFile} from '../../web/ui/elements.js';
 import {savePngOf} from '../../web/ui/png_file.js';
 import {treeSvg} from '../../web/core/tree_svg.js';
 
-/**
- * The colours of the page around an element.
- * @param {Element} element
- * @returns {TreeColours}
- */
-export function coloursOf(element) {
-  const style = getComputedStyle(element), colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
-  return {
-    paper: colour('--background-fill-primary'), ink: colour('--body-text-color'), soft: colour('--body-text-color-subdued'),
-    quiet: colour('--border-color-primary'), accent: colour('--color-accent'), chosen: colour('--good'),
-  };
-}
-
-/** @typedef {{colours: TreeColours, title: string, name: string}} FileOptions `name`: of the file, with its ending */
+/** @typedef {{colours: DrawingColours, title: string, name: string}} FileOptions `name`: of the file, with its ending */
 
 /** @param {TreeLayout} layout @param {FileOptions} options */
 export const saveSvg = (layout, {name, ...options}) => downloadFile(treeSvg(layout, options), name, 'image/svg+xml');

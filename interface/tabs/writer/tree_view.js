@@ -8,8 +8,9 @@ import {TreeInput} from './tree_input.js';
 import {TreePainter} from './tree_painter.js';
 import {TreeViewport} from './tree_viewport.js';
 import {branchTree} from '../../web/core/branch_tree.js';
-import {coloursOf, savePng, saveSvg} from './tree_files.js';
+import {savePng, saveSvg} from './tree_files.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
+import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {drawingSentence, nodeSentence} from '../../web/core/tree_sentences.js';
 import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
 import {hereIn, likeliestChild} from '../../web/core/tree_moves.js';
@@ -204,7 +205,7 @@ export class TreeView extends EventTarget {
   async #save(ending) {
     const {painter: {layout}, hooks} = this;
     if (!layout || !hooks) return;
-    const options = {colours: coloursOf(this.panel), title: this.svg.getAttribute('aria-label') ?? '', name: hooks.fileName(ending)};
+    const options = {colours: drawingColours(this.panel), title: this.svg.getAttribute('aria-label') ?? '', name: hooks.fileName(ending)};
     try {
       await (ending === 'svg' ? saveSvg : savePng)(layout, options);
     } catch (error) {

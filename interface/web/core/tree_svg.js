@@ -1,5 +1,5 @@
 // A laid out tree as the text of an SVG file. The same layout and colours give the same bytes.
-/** @import {LaidLink, LaidNode, TreeColours, TreeLayout, TreeState} from './types.d.ts' */
+/** @import {DrawingColours, LaidLink, LaidNode, TreeLayout, TreeState} from './types.d.ts' */
 import {FIGURE_SIZE, LABEL_SIZE} from './tree_layout.js';
 import {escapeMarkup} from './markup.js';
 import {linkShape, pixels, riverRectangles, textPositions} from './tree_shapes.js';
@@ -16,15 +16,15 @@ const FORBIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|[\ud800-\udbff](?![\ud
  */
 export const escapeXml = text => escapeMarkup(text.replace(FORBIDDEN, '\ufffd'));
 
-/** @type {Record<TreeState, keyof TreeColours>} */
-const LINES = {typed: 'soft', chosen: 'chosen', left: 'soft', seen: 'quiet', ahead: 'accent', end: 'soft', rest: 'quiet'};
-/** @type {Record<TreeState, keyof TreeColours>} */
+/** @type {Record<TreeState, keyof DrawingColours>} */
+const LINES = {typed: 'soft', chosen: 'good', left: 'soft', seen: 'line', ahead: 'accent', end: 'soft', rest: 'line'};
+/** @type {Record<TreeState, keyof DrawingColours>} */
 const INKS = {typed: 'ink', chosen: 'ink', left: 'soft', seen: 'soft', ahead: 'ink', end: 'soft', rest: 'soft'};
 
 /**
  * The SVG file of a drawing.
  * @param {TreeLayout} layout
- * @param {{colours: TreeColours, title: string}} options `title`: what the drawing shows
+ * @param {{colours: DrawingColours, title: string}} options `title`: what the drawing shows
  */
 export function treeSvg({width, height, river, nodes, links}, {colours, title}) {
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
@@ -39,7 +39,7 @@ export function treeSvg({width, height, river, nodes, links}, {colours, title}) 
   ].join('\n');
 }
 
-/** @type {(link: LaidLink, river: boolean, colours: TreeColours) => string} */
+/** @type {(link: LaidLink, river: boolean, colours: DrawingColours) => string} */
 function linkElement(link, river, colours) {
   const {d, state, filled, weight} = linkShape(link, river), colour = colours[LINES[state]];
   if (filled) return `<path d="${d}" fill="${colour}" fill-opacity="${opacityOf(state)}"/>`;
@@ -47,7 +47,7 @@ function linkElement(link, river, colours) {
   return `<path d="${d}" fill="none" stroke="${colour}" stroke-width="${pixels(weight)}" stroke-opacity="0.75"${dashes}/>`;
 }
 
-/** @type {(node: LaidNode, colours: TreeColours) => string[]} */
+/** @type {(node: LaidNode, colours: DrawingColours) => string[]} */
 const riverElements = (laid, colours) => riverRectangles(laid).map(({x, y, width, height, bar}) => {
   const {state} = laid.node, box = `x="${pixels(x)}" y="${pixels(y)}" width="${pixels(width)}" height="${pixels(height)}"`;
   return `<rect ${box} fill="${colours[LINES[state]]}" fill-opacity="${bar ? 1 : opacityOf(state)}"/>`;
@@ -56,7 +56,7 @@ const riverElements = (laid, colours) => riverRectangles(laid).map(({x, y, width
 /** @param {TreeState} state */
 export const opacityOf = state => (state === 'rest' || state === 'seen' ? 0.6 : state === 'ahead' ? 0.35 : 0.2);
 
-/** @type {(laid: LaidNode, colours: TreeColours) => string} */
+/** @type {(laid: LaidNode, colours: DrawingColours) => string} */
 function nodeElement(laid, colours) {
   const {node: {state, here}, label, figure} = laid, at = textPositions(laid), x = pixels(at.x);
   const font = `font-family="${SERIF}" font-size="${LABEL_SIZE}" fill="${colours[INKS[state]]}"${here ? ' font-weight="700"' : ''}`;

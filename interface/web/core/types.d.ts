@@ -595,8 +595,8 @@ export interface LaidLink { from: LaidNode; to: LaidNode; x0: number; y0: number
 
 export interface TreeLayout { width: number; height: number; river: boolean; nodes: LaidNode[]; links: LaidLink[] }
 
-/** The colours of an exported drawing. */
-export interface TreeColours { paper: string; ink: string; soft: string; quiet: string; accent: string; chosen: string }
+/** The colours of a drawing: `soft` of secondary text, `faint` of thin lines, `line` of borders. */
+export interface DrawingColours { paper: string; ink: string; soft: string; faint: string; line: string; accent: string; good: string }
 
 // Highlights tab.
 

@@ -107,9 +107,9 @@ class Writer:
         state = self.state
         assert seen["text"] == state.text
         assert seen["selection"] == [state.units(state.start), state.units(state.end)]
-        wanted = [(one.author, one.model, one.logprob) for one in state.characters for _ in range(one.units)]
+        wanted = authors_of(state)
         runs = [run for run in seen["authors"] for _ in range(run["length"])]
-        assert [(run["author"], run.get("model"), run.get("logprob")) for run in runs] == wanted
+        assert authors_of(seen) == wanted
         births = [one.birth for one in state.characters for _ in range(one.units)]
         numbers = sorted({(birth, run.get("step")) for birth, run in zip(births, runs, strict=True) if birth})
         assert all(early[0] < late[0] and early[1] < late[1] for early, late in itertools.pairwise(numbers))
@@ -243,10 +243,12 @@ def inserted(before: State, after: State) -> bool:
     return head + tail < len(new)
 
 
-def authors_of(state: Any) -> list[str]:
+def authors_of(state: Any) -> list[Any]:
+    """The author of each character with the model and the odds: two abandoned texts may differ in these alone."""
     if isinstance(state, State):
-        return [one.author for one in state.characters for _ in range(one.units)]
-    return [run["author"] for run in state["authors"] for _ in range(run["length"])]
+        return [(one.author, one.model, one.logprob) for one in state.characters for _ in range(one.units)]
+    runs = [run for run in state["authors"] for _ in range(run["length"])]
+    return [(run["author"], run.get("model"), run.get("logprob")) for run in runs]
 
 
 Action = Callable[[Writer, int, int, str], None]

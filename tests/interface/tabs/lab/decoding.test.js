@@ -5,7 +5,7 @@ import {csvOf, drawsSentence, droppedRows, oddsRows, optionsSentence, spreadOf, 
 import {decodingSvg, decodingTree, nodeSentence, shownTree, textName} from '../../../../interface/tabs/lab/decoding_tree.js';
 
 const ALL = {greedy: true, sample: true, beam: true, dropped: true};
-const COLOURS = {paper: '#fff', ink: '#000', soft: '#666', greedy: '#a00', sample: '#0a0', beam: '#00a', dropped: '#ccc'};
+const COLOURS = {paper: '#fff', ink: '#000', soft: '#666', line: '#eee', accent: '#a00', good: '#00a', faint: '#ccc'};
 
 const text = (method, number, ids, texts, ended = false) => {
   const logprobs = ids.map(() => Math.log(0.5)), total = logprobs.reduce((sum, one) => sum + one, 0);
@@ -48,7 +48,7 @@ test('methods and dropped paths are shown or not, and what leads to a shown node
 test('the drawing has a group for each node, and a line for each method whose text passes', () => {
   const svg = decodingSvg(decodingTree('a < b & "c"', VIEW), {shown: ALL, colours: COLOURS, title: 'Texts <after> "a"'});
   assert.equal(svg.match(/<g data-key=/g).length, 6);
-  assert.deepEqual(['#a00', '#0a0', '#00a', '#ccc'].map(colour => svg.split(`stroke="${colour}"`).length - 1), [2, 2, 3, 1]);
+  assert.deepEqual(['#a00', '#666', '#00a', '#ccc'].map(colour => svg.split(`stroke="${colour}"`).length - 1), [2, 2, 3, 1]);
   assert.ok(svg.includes('a &lt; b &amp; ') && !svg.includes('<after>'));
   const few = decodingSvg(decodingTree('x', VIEW), {shown: {...ALL, beam: false, dropped: false}, colours: COLOURS, title: 'x'});
   assert.deepEqual([few.match(/<g data-key=/g).length, few.includes('#00a')], [4, false]);

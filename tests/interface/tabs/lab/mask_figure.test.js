@@ -3,7 +3,7 @@ import {test} from 'node:test';
 
 import {maskSvg, maskTree, nodesUpTo, passSentence, slotRows, slotSentence} from '../../../../interface/tabs/lab/mask_figure.js';
 
-const COLOURS = {paper: '#fff', ink: '#000', soft: '#666', line: '#ddd', accent: '#a00'};
+const COLOURS = {paper: '#fff', ink: '#000', soft: '#666', line: '#ddd', faint: '#ccc', accent: '#a00', good: '#0a0'};
 const node = (slot, text, parent, position, number, attends) => ({slot, token_id: slot, text, parent, position, number, attends});
 const RECORD = {
   nodes: [

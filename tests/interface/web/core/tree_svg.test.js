@@ -5,7 +5,7 @@ import {escapeXml, opacityOf, treeSvg} from '../../../../interface/web/core/tree
 import {withDice} from '../../../support/scripts/dice.js';
 import {randomTree} from '../../../support/scripts/trees.js';
 
-const COLOURS = {paper: '#fff', ink: '#111', soft: '#222', quiet: '#333', accent: '#a00', chosen: '#0a0'};
+const COLOURS = {paper: '#fff', ink: '#111', soft: '#222', faint: '#444', line: '#333', accent: '#a00', good: '#0a0'};
 const svgOf = (root, river = false) => treeSvg(layoutTree(root, {river}), {colours: COLOURS, title: 'A tree'});
 const node = (text, more = {}) => ({key: text, text, state: 'ahead', odds: null, children: [], rest: null, ...more});
 
