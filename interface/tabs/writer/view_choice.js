@@ -4,7 +4,7 @@ import {dispatch} from '../../web/ui/events.js';
 
 /**
  * The chosen view. It stands as `data-view` on the branches, whose style hides the rows for every value but `rows`.
- * Events: `change`, when a person or `set` chooses another one; then `choose`, if it was a person.
+ * Event: `change`, when a person or `set` chooses another one.
  */
 export class ViewChoice extends EventTarget {
   /**
@@ -21,7 +21,6 @@ export class ViewChoice extends EventTarget {
     element.addEventListener('input', event => {
       event.stopPropagation();
       this.#changed();
-      dispatch(this, 'choose');
     });
     this.#paint();
   }

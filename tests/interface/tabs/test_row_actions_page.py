@@ -222,18 +222,6 @@ def test_what_is_said_of_a_held_token_is_in_sight_and_does_not_cover_it(phone: V
     expect(phone.page.locator("#branches")).not_to_have_attribute("data-floats", "true")
 
 
-def test_the_tree_is_in_sight_when_it_is_chosen(phone: Visit) -> None:
-    phone.fill(TEXT)
-    phone.wait_until_settled()
-    phone.control("mode")  # with more settings open, the page can be scrolled further
-    button = phone.page.locator("#controls .views label:has(input[value=tree])")
-    button.evaluate("one => scrollBy(0, one.getBoundingClientRect().top - 100)")
-    button.tap()
-    phone.page.wait_for_function("document.querySelector('#tree').getBoundingClientRect().top >= 0")
-    box = phone.page.locator("#tree").bounding_box()
-    assert box["y"] + box["height"] <= 844
-
-
 def test_the_sentence_of_a_view_does_not_stay_over_what_it_shows(phone: Visit) -> None:
     tip = phone.page.locator("body .tip")
     for view in ("compare", "tree"):
