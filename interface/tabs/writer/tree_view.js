@@ -13,7 +13,7 @@ import {dispatch, onDetail} from '../../web/ui/events.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {drawingSentence, nodeSentence} from '../../web/core/tree_sentences.js';
 import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
-import {hereIn, likeliestChild} from '../../web/core/tree_moves.js';
+import {hereIn} from '../../web/core/tree_moves.js';
 import {layoutInArea} from '../../web/core/tree_layout.js';
 import {sessionTree} from '../../web/core/session_tree.js';
 import {setTip} from '../../web/ui/tips.js';
@@ -174,9 +174,9 @@ export class TreeView extends EventTarget {
     if (!this.#centred) setText(find(this.panel, '.tree-announcement'), sentence);
     input.keepTabStop(layout.nodes);
     if (focused && !input.hasFocus) input.focusFirst();
-    // The drawing moves only when the text has, and for its first branch: not while branches grow.
-    const likeliest = likeliestChild(layout.nodes, here), centred = `${this.#end.revision} ${this.session.checked} ${Boolean(likeliest)}`;
-    if (centred !== this.#centred) viewport.centre(here, likeliest ?? here);
+    // The drawing moves only when the text has: not while branches grow.
+    const centred = `${this.#end.revision} ${this.session.checked}`;
+    if (centred !== this.#centred) viewport.centre(here.x, here.y);
     this.#centred = centred;
   }
 

@@ -1,7 +1,6 @@
 // Pan and zoom of a drawing: it is scrolled by the browser, dragged by a mouse, and zoomed by its size.
-/** @import {LaidNode} from '../../web/core/types.d.ts' */
 /** @import {Size} from '../../web/core/tree_scale.js' */
-import {LEAST, READABLE, fittingScale, scrollStart} from '../../web/core/tree_scale.js';
+import {LEAST, READABLE, fittingScale} from '../../web/core/tree_scale.js';
 
 const MOST = 4;
 const STEP = 1.25;       // of a key or a button
@@ -76,14 +75,13 @@ export class TreeViewport {
   }
 
   /**
-   * Scroll so that the end of the text and its likeliest branch are seen.
-   * @param {LaidNode} here
-   * @param {LaidNode} likeliest
+   * Scroll so that a point of the drawing is a third from the left and in the middle.
+   * @param {number} x
+   * @param {number} y
    */
-  centre(here, likeliest) {
-    const {area: {width, height}, scale} = this;
-    const {left, top} = scrollStart(here, likeliest, {width: width / scale, height: height / scale});
-    this.scroll.scrollTo(left * scale, top * scale);
+  centre(x, y) {
+    const {clientWidth, clientHeight} = this.scroll;
+    this.scroll.scrollTo(x * this.scale - clientWidth / 3, y * this.scale - clientHeight / 2);
   }
 
   /** Fit the drawing into its area, unless a person has chosen a scale. */

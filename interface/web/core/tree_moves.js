@@ -25,14 +25,6 @@ export function nodeAfterMove(nodes, from, move) {
  */
 export const hereIn = nodes => nodes.find(({node}) => node.here) ?? nodes[0];
 
-/**
- * The likeliest child of a node; undefined if it has none. Everything else together is no child.
- * @param {LaidNode[]} nodes
- * @param {LaidNode} from
- */
-export const likeliestChild = (nodes, from) => nodes.filter(({parent, node}) => parent === from && node.state !== 'rest')
-  .sort((one, other) => (other.node.odds?.p ?? 0) - (one.node.odds?.p ?? 0))[0];
-
 /** @type {(nodes: LaidNode[], from: LaidNode) => LaidNode | undefined} */
 function childTowards(nodes, from) {
   const children = nodes.filter(({parent}) => parent === from);

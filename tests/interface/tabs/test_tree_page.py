@@ -346,34 +346,3 @@ def test_panning_over_five_hundred_nodes_drops_few_frames(tree: Visit) -> None:
     drawn, empty = (max(rates[name]) for name in ("#tree .tree-scroll", ""))
     print(f"frames a second: {drawn:.1f} panning over 500 nodes, {empty:.1f} on an empty page: {drawn / empty:.2f}")
     assert drawn >= 0.9 * empty
-
-
-IN_SIGHT = """() => {
-  const area = document.querySelector('#tree .tree-scroll').getBoundingClientRect();
-  const ahead = [...document.querySelectorAll('#tree .node[data-state=ahead][aria-level="2"]')];
-  const likeliest = ahead.reduce((best, one) => (Number(one.dataset.p) > Number(best.dataset.p) ? one : best));
-  return [document.querySelector('#tree .node[data-here]'), likeliest].map(node => {
-    const {left, top, right, bottom} = node.querySelector('.node-label').getBoundingClientRect();
-    return left >= area.left && right <= area.right && top >= area.top && bottom <= area.bottom;
-  });
-}"""
-
-
-@pytest.mark.parametrize("shape", ["tree", "river"])
-def test_on_a_projector_with_enlarged_letters_the_drawing_opens_with_all_of_it_or_with_its_likeliest_branch(
-    tiny: Visit, shape: str
-) -> None:
-    """A projector of 1280 x 720 at a zoom of 150 % is a window of 853 x 480."""
-    tiny.page.set_viewport_size({"width": 853, "height": 480})
-    tiny.type(PROMPT, delay=1)
-    tiny.wait_until_settled()
-    choose(tiny, "view", "tree")
-    choose(tiny, "tree-shape", shape)
-    draw_again(tiny)
-    assert tiny.page.evaluate(IN_SIGHT) == [True, True]
-    tiny.page.locator("#depth").fill("40")  # no longer fits: it is scrolled
-    tiny.wait_until_settled()
-    choose(tiny, "view", "rows")
-    choose(tiny, "view", "tree")
-    draw_again(tiny)
-    assert tiny.page.evaluate(IN_SIGHT) == [True, True]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
-import {hereIn, likeliestChild, nodeAfterMove} from '../../../../interface/web/core/tree_moves.js';
+import {hereIn, nodeAfterMove} from '../../../../interface/web/core/tree_moves.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {randomTree} from '../../../support/scripts/trees.js';
 
@@ -51,11 +51,4 @@ test('without an end of the text the root stands for it, and right leads to the 
   const {nodes} = layoutTree({...child('r'), children: [child('a'), child('b')]});
   assert.equal(hereIn(nodes), nodes[0]);
   assert.equal(nodeAfterMove(nodes, nodes[0], 'right').node.key, 'a');
-});
-
-test('the likeliest child of a node is not everything else', () => {
-  const child = (key, p, state = 'ahead', children = []) => ({key, text: key, state, odds: {p}, children, rest: null});
-  const {nodes} = layoutTree(child('r', 1, 'typed', [child('a', 0.1), child('b', 0.3), child('c', 0.6, 'rest')]));
-  assert.equal(likeliestChild(nodes, nodes[0]).node.key, 'b');
-  assert.equal(likeliestChild(nodes, nodes[1]), undefined);
 });
