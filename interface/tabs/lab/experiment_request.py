@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from interface.server.branch_request import BranchRequest
 
@@ -20,7 +20,7 @@ class ExperimentRequest(BranchRequest):
     """The options of the experiment, checked: what `checked_options` returned."""
 
     @classmethod
-    def from_json(cls, payload: object) -> Self:
+    def from_json(cls, payload: object) -> ExperimentRequest:
         """Return the request in a page's JSON; raise ValueError if it is invalid, or the prompt empty or too long.
 
         The field `experiment` is an object that `checked_options` takes. Of the other fields only `page`, `number`,
@@ -28,7 +28,7 @@ class ExperimentRequest(BranchRequest):
         """
         fields = payload if isinstance(payload, dict) else {}
         used = {name: fields.get(name) for name in ("page", "number", "revision", "text")}
-        request = cast("Self", super().from_json(used | {"k": 1, "depth": 1, "ahead": False}))
+        request = cast("ExperimentRequest", super().from_json(used | {"k": 1, "depth": 1, "ahead": False}))
         if not request.text:
             raise ValueError("Write a prompt: the experiment continues it.")
         if len(request.text) > MOST_PROMPT:
