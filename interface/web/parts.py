@@ -23,16 +23,24 @@ FALLIBILITY = "Branches are what a language model finds likely, not what is true
 FOOTER_NOTE = f'<p class="colophon">{PRIVACY} {FALLIBILITY}</p>'
 
 
-def static_html(template: Path, *styles: Path, prefix: str = "") -> gr.HTML:
+def static_html(template: Path, *styles: Path, **replaced: str) -> gr.HTML:
     """Add a component of fixed markup and of style sheets, both read from files, and return it.
 
-    It is added to the current `gr.Blocks` context. Each `{prefix}` in the markup is replaced by `prefix`, so that ids
-    differ between tabs; `{privacy}` and `{fallibility}` are replaced by the sentences of the footer.
+    It is added to the current `gr.Blocks` context. Each `{name}` in the markup is replaced by the argument of that
+    name, such as `prefix`, by which ids differ between tabs; `{privacy}` and `{fallibility}` are replaced by the
+    sentences of the footer.
     """
     style = "\n".join(file.read_text(encoding="utf-8") for file in styles)
-    markup = template.read_text(encoding="utf-8").replace("{prefix}", prefix)
-    markup = markup.replace("{privacy}", PRIVACY).replace("{fallibility}", FALLIBILITY)
+    markup = markup_of(template, **replaced, privacy=PRIVACY, fallibility=FALLIBILITY)
     return gr.HTML(html_template=markup, css_template=style, apply_default_css=False)
+
+
+def markup_of(template: Path, **replaced: str) -> str:
+    """Return the markup in a file, with each `{name}` replaced by the argument of that name."""
+    markup = template.read_text(encoding="utf-8")
+    for name, text in replaced.items():
+        markup = markup.replace(f"{{{name}}}", text)
+    return markup
 
 
 def branch_controls(prefix: str) -> gr.HTML:

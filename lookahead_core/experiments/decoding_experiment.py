@@ -14,7 +14,7 @@ from lookahead_core.document.results import Beam, BeamNode
 from lookahead_core.document.stream import StreamStep, stream_steps
 from lookahead_core.model import Model
 from lookahead_core.steps import last_step
-from lookahead_core.strategies.sampling import gumbel_noise
+from lookahead_core.strategies.sampling import sample_tokens
 from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.validation import check_integer, check_number, parse_options
 
@@ -201,16 +201,12 @@ def draw_steps(document: Document, options: DecodingOptions, draws: int = 10_000
     A generator with a step after each DRAWS_IN_STEP draws, and at the end. The draws are those of streams 0, 1, 2, …
     with the seed of `options`.
     """
-    scores = _sampling_logprobs(document, options)
-    # As `sample_token` does, but the tokens that can be drawn are looked up once.
-    allowed = scores.isfinite().nonzero()[:, 0]
-    possible, position = scores[allowed], len(document.token_ids)
+    scores, position = _sampling_logprobs(document, options), len(document.token_ids)
     counts: dict[int, int] = {}
-    for number in range(draws):
-        noise = gumbel_noise(options.seed, number, position, allowed)
-        token_id = int(allowed[(possible + noise).argmax()])
+    tokens = sample_tokens(scores, seed=options.seed, streams=range(draws), position=position)
+    for drawn, token_id in enumerate(tokens, start=1):
         counts[token_id] = counts.get(token_id, 0) + 1
-        if (number + 1) % DRAWS_IN_STEP == 0 or number + 1 == draws:
+        if drawn % DRAWS_IN_STEP == 0 or drawn == draws:
             yield dict(counts)
 
 

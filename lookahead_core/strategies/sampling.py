@@ -18,7 +18,7 @@ temperature 0, multiply its frequency penalty by the temperature.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 
@@ -261,7 +261,15 @@ def sample_token(scores: torch.Tensor, *, seed: int, stream: int, position: int)
     `scores` is a result of `apply_temperature_and_cuts`: one-dimensional, on the CPU, and at least one score is finite.
     The same arguments give the same token; seed, stream and position are those of `gumbel_noise`.
     """
+    return next(sample_tokens(scores, seed=seed, streams=[stream], position=position))
+
+
+def sample_tokens(scores: torch.Tensor, *, seed: int, streams: Iterable[int], position: int) -> Iterator[int]:
+    """Yield for each stream the token id that `sample_token` returns, whose other arguments are the same."""
     allowed = scores.isfinite().nonzero()[:, 0]
-    if len(allowed) == 1:
-        return int(allowed[0])
-    return int(allowed[(scores[allowed] + gumbel_noise(seed, stream, position, allowed)).argmax()])
+    possible = scores[allowed]
+    for stream in streams:
+        if len(allowed) == 1:
+            yield int(allowed[0])
+        else:
+            yield int(allowed[(possible + gumbel_noise(seed, stream, position, allowed)).argmax()])

@@ -12,7 +12,7 @@ from interface.server.page_service import PageService
 from interface.tabs.lab.cache_session import CacheRequest, CacheSession
 from interface.tabs.lab.decoding_session import DecodingRequest, DecodingSession
 from interface.tabs.lab.masks_session import MasksRequest, MasksSession
-from interface.web.parts import CONTROLS, SHEET, footer_and_script, static_html
+from interface.web.parts import CONTROLS, SHEET, footer_and_script, markup_of, static_html
 
 FOLDER = Path(__file__).parent
 
@@ -35,12 +35,14 @@ def build(loader: ModelLoader) -> None:
 def _experiment(name: str, service: PageService) -> None:
     """Lay out the experiment's form and beside it its result, and start its script, which asks `service`.
 
-    The files are `{name}_form.html`, `{name}_result.html`, `{name}_page.js`, and maybe `{name}_result.css`.
+    The files are `{name}_form.html`, `{name}_result.html`, `{name}_page.js`, and maybe `{name}_result.css`. `{prompt}`
+    and `{run_bar}` in the form are replaced by the field for the prompt and the buttons, which all forms have.
     """
     own = [file for file in [FOLDER / f"{name}_result.css"] if file.exists()]
     with gr.Row(elem_classes="desk lab"):
         with gr.Column(elem_classes="card", scale=4, min_width=300):
-            static_html(FOLDER / f"{name}_form.html", SHEET, CONTROLS, FOLDER / "form.css")
+            parts = {part: markup_of(FOLDER / f"{part}.html", name=name) for part in ("prompt", "run_bar")}
+            static_html(FOLDER / f"{name}_form.html", SHEET, CONTROLS, FOLDER / "form.css", **parts)
         with gr.Column(elem_classes="card", scale=8, min_width=300):
             static_html(FOLDER / f"{name}_result.html", FOLDER / "result.css", *own)
     footer_and_script(f"tabs/lab/{name}_page.js", service.functions, {"plotly": f".{plotly_script.ADDRESS}"})

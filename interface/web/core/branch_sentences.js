@@ -45,8 +45,12 @@ function shareSentence(drawn) {
  * the line keeps its height, and nothing below it moves, when temperature or top-p change.
  * @param {Pick<DrawnView, 'count' | 'given' | 'wanted'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
  */
-const hintSentence = ({count, given, wanted, rows, wordError = null}) => fewerSentence(count, wanted) ||
-  (isReheated(wanted) && wanted.mode === 'likely' && continuesWord({given, rows}) ? ANOTHER_TEMPERATURE : wordError === null && wanted.odds === 'words' && wanted.mode === 'likely' && isReheated(wanted) ? WORDS_REFUSED : HINT);
+function hintSentence({count, given, wanted, rows, wordError = null}) {
+  const fewer = fewerSentence(count, wanted);
+  if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || HINT;
+  if (continuesWord({given, rows})) return ANOTHER_TEMPERATURE;
+  return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
+}
 
 /** What a fork is, and which rows the mode “forks” shows. */
 export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. The rows with the highest shares are shown.';

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import math
 import re
@@ -11,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from interface import ModelLoader
-from interface.server.page_service import PageService
 from interface.tabs.lab.decoding_session import DRAWS, DecodingRequest, DecodingSession
 from interface.tabs.lab.experiment_request import MOST_PROMPT
 from lookahead_core import Document, Model, load_model
@@ -20,7 +17,7 @@ from lookahead_core.experiments.decoding_experiment import decoding_experiment
 from tests.conftest import tiny_llama
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
-from tests.support.requests_to_pages import ask
+from tests.support.requests_to_pages import news_from
 
 PROMPT = "The keeper watched"
 OPTIONS = {"tokens": 6, "samples": 2, "beams": 3, "temperature": 0.8, "top_k": 20, "seed": 5}
@@ -32,10 +29,12 @@ def model(byte_tokenizer: Any) -> Model:
 
 
 def news_of(model: Model, part: str = "texts", **fields: Any) -> list[Any]:
-    loader = ModelLoader(lambda report: model)
-    loader.run()
-    service = PageService(loader, DecodingRequest.from_json, DecodingSession)
-    return asyncio.run(ask(service, **{"text": PROMPT, "experiment": OPTIONS | {"part": part}} | fields))
+    return news_from(
+        model,
+        DecodingRequest.from_json,
+        DecodingSession,
+        **{"text": PROMPT, "experiment": OPTIONS | {"part": part}} | fields,
+    )
 
 
 def last_view(news: list[Any]) -> Any:

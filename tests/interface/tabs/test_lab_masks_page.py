@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -10,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from interface import ModelLoader
-from interface.server.page_service import PageService
 from interface.tabs.lab.masks_session import MasksRequest, MasksSession
 from lookahead_core import Model, load_model
 from lookahead_core.experiments.attention_record import attention_record
 from tests.conftest import tiny_llama
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
-from tests.support.requests_to_pages import ask
+from tests.support.requests_to_pages import news_from
 
 PROMPT = "The keeper watched"
 
@@ -29,10 +26,9 @@ def model(byte_tokenizer: Any) -> Model:
 
 
 def news_of(model: Model, **fields: Any) -> list[Any]:
-    loader = ModelLoader(lambda report: model)
-    loader.run()
-    service = PageService(loader, MasksRequest.from_json, MasksSession)
-    return asyncio.run(ask(service, **{"text": PROMPT, "experiment": {"k": 3, "depth": 3}} | fields))
+    return news_from(
+        model, MasksRequest.from_json, MasksSession, **{"text": PROMPT, "experiment": {"k": 3, "depth": 3}} | fields
+    )
 
 
 def test_a_request_is_answered_with_the_record_of_the_library(model: Model) -> None:

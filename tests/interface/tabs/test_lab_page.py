@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import re
 import time
@@ -13,8 +12,6 @@ from typing import Any
 import gradio
 import pytest
 
-from interface import ModelLoader
-from interface.server.page_service import PageService
 from interface.tabs.lab.cache_session import CacheRequest, CacheSession
 from interface.tabs.lab.experiment_request import MOST_PROMPT
 from lookahead_core import Model, load_model
@@ -22,7 +19,7 @@ from lookahead_core.experiments.cache_experiment import cache_experiment
 from tests.conftest import tiny_llama
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
-from tests.support.requests_to_pages import ask
+from tests.support.requests_to_pages import news_from
 
 PROMPT = "The keeper watched"
 EXPERIMENT = {"k": 3, "depth": 4, "levels": 1}
@@ -38,10 +35,7 @@ def model(byte_tokenizer: Any) -> Model:
 
 
 def news_of(model: Model, **fields: Any) -> list[Any]:
-    loader = ModelLoader(lambda report: model)
-    loader.run()
-    service = PageService(loader, CacheRequest.from_json, CacheSession)
-    return asyncio.run(ask(service, **{"text": PROMPT, "experiment": EXPERIMENT} | fields))
+    return news_from(model, CacheRequest.from_json, CacheSession, **{"text": PROMPT, "experiment": EXPERIMENT} | fields)
 
 
 def test_a_request_is_answered_with_the_experiment_of_the_library(model: Model) -> None:
