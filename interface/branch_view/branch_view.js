@@ -322,7 +322,9 @@ export class BranchView {
   /** @param {Target | null} target */
   ban(target) {
     const found = describe(this.state, target);
-    if (found?.bannable && !this.readOnly) dispatch(this.root, 'ban', {id: found.id, text: found.own}, {bubbles: true});
+    if (!found || this.readOnly) return;
+    if (found.bannable) dispatch(this.root, 'ban', {id: found.id, text: found.own}, {bubbles: true});
+    else if (found.unbannable) this.refuse(found.unbannable);
   }
 
   /** Whether a listener takes changes of rows: it says so by an attribute. */

@@ -2,7 +2,7 @@
 // same bytes.
 /** @import {AuthoredPiece, AuthorRun} from '../../web/core/types.d.ts' */
 import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, pieceSentence} from '../../web/core/authored_pieces.js';
-import {formatPercent, visibleText} from '../../web/core/figures_and_labels.js';
+import {formatPercent, percentsOfAll, visibleText} from '../../web/core/figures_and_labels.js';
 import {escapeMarkup} from '../../web/core/markup.js';
 import {htmlPage} from './html_page.js';
 
@@ -13,8 +13,8 @@ const VERSION = 1;
 
 /** @param {AuthoredPiece[]} pieces */
 function shareSentences(pieces) {
-  const counts = countByAuthor(pieces), all = counts.reduce((sum, [, count]) => sum + count, 0);
-  return counts.map(([author, count]) => ({author, name: AUTHOR_NAMES[author], count, share: formatPercent({p: count / all})}));
+  const counts = countByAuthor(pieces), shares = percentsOfAll(counts.map(([, count]) => count));
+  return counts.map(([author, count], index) => ({author, name: AUTHOR_NAMES[author], count, share: shares[index]}));
 }
 
 /**

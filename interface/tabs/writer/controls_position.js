@@ -2,7 +2,7 @@
 // key and screen readers go through the page as it is seen.
 import {find} from '../../web/ui/elements.js';
 
-const NARROW = '(max-width: 760px)';   // the windows of the style sheets for phones
+export const NARROW = '(max-width: 760px)';   // the windows of the style sheets for phones
 
 /**
  * Keep the controls first in their card, and in a narrow window last; the form of a guess, which hides the rows, is always

@@ -4,7 +4,7 @@ import {dispatch} from '../../web/ui/events.js';
 
 /**
  * The chosen view. It stands as `data-view` on the branches, whose style hides the rows for every value but `rows`.
- * Event: `change`, when a person or `set` chooses another one.
+ * Events: `change`, when a person or `set` chooses another one; then `choose`, if it was a person.
  */
 export class ViewChoice extends EventTarget {
   /**
@@ -21,6 +21,7 @@ export class ViewChoice extends EventTarget {
     element.addEventListener('input', event => {
       event.stopPropagation();
       this.#changed();
+      dispatch(this, 'choose');
     });
     this.#paint();
   }

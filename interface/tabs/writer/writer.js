@@ -10,11 +10,11 @@ import {GuessFirst} from './guess_first.js';
 import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
 import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
-import {find, make} from '../../web/ui/elements.js';
+import {find, make, scrollBehavior} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
-import {placeControls} from './controls_position.js';
+import {NARROW, placeControls} from './controls_position.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
 /** @param {ComponentArguments} component */
@@ -105,6 +105,7 @@ class WriterTab {
       this.tree.show(this.views.view === 'tree');
       this.#viewChanged();
     });
+    this.views.addEventListener('choose', () => this.#scrollToDrawing());
     this.tree.addEventListener('change', () => this.sheet.settingsChanged());
     this.tree.show(this.views.view === 'tree');
     this.guesses.addEventListener('change', () => {
@@ -117,6 +118,11 @@ class WriterTab {
     draft.addEventListener('instruction', () => controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));
     options.bans.undoWith(draft);
+  }
+
+  /** In a low window, as of a projector, the drawing begins at the window's end. In a narrow one it is above the buttons. */
+  #scrollToDrawing() {
+    if (this.views.view === 'tree' && !matchMedia(NARROW).matches) find(this.tree.panel, '.tree-scroll').scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }
 
   get #prompt() {

@@ -328,6 +328,7 @@ export const isPrefetched = (state, row, piece) =>
  * @property {string} own its own text, with typed characters that it replaces
  * @property {number} id of its last token
  * @property {boolean} bannable whether that token can be banned
+ * @property {string} unbannable why not, or empty
  * @property {boolean} editable whether it can be changed
  */
 

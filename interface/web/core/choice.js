@@ -1,6 +1,8 @@
 // What a click on a row means: the text and token ids it inserts, and what is left of the branch after it.
 /** @import {Branch, BranchRemainder, Choice, DrawnOther, DrawnRow, Row, View} from './types.d.ts' */
 
+const SEVERAL_TOKENS = 'This is made of several tokens, and only one token can be banned.';
+
 /**
  * The choice of a row up to one of its pieces.
  * @param {DrawnRow} row
@@ -64,14 +66,15 @@ export function nextWordEnd({pieces}) {
  * The token that a ban of a piece or of another beginning excludes: its last one. A healed first token is named with
  * the typed characters that it replaces.
  *
- * A piece of several tokens cannot be banned, because its last token also occurs in other words. Nothing of a stored
- * view can.
+ * A piece of several tokens cannot be banned, because its last token also occurs in other words: `unbannable` says so. Nothing
+ * of a stored view can.
  * @param {{text: string | null, ids: number[]}} piece
  * @param {boolean} first whether the row begins with the piece
  * @param {{stored?: boolean, view: {branches: Pick<Branch, 'healed'>[], given: View['given']}}} shown
- * @returns {{own: string, id: number, bannable: boolean}}
+ * @returns {{own: string, id: number, bannable: boolean, unbannable: string}}
  */
 export function tokenToBan({text, ids}, first, {stored = false, view}) {
   const healed = view.branches.some(branch => branch.healed) && first, typed = healed && ids.length === 1 ? view.given : '';
-  return {own: typed + text, id: ids[ids.length - 1], bannable: !stored && ids.length <= 1 + Number(healed)};
+  const isOne = ids.length <= 1 + Number(healed);
+  return {own: typed + text, id: ids[ids.length - 1], bannable: !stored && isOne, unbannable: stored || isOne ? '' : SEVERAL_TOKENS};
 }

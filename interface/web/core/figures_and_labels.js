@@ -38,6 +38,20 @@ export function formatPercent({p, bound = false, atLeast = false}) {
 }
 
 /**
+ * The shares of these counts in their sum, in whole per cent that add up to 100: each is rounded down, and those with the
+ * largest remainders get one more. One of a count that is not 0 and would be 0 % is “under 1 %”.
+ * @param {number[]} counts
+ * @returns {string[]}
+ */
+export function percentsOfAll(counts) {
+  const all = counts.reduce((sum, count) => sum + count, 0), exact = counts.map(count => (all ? count / all * 100 : 0));
+  const whole = exact.map(Math.floor), left = all ? 100 - whole.reduce((sum, share) => sum + share, 0) : 0;
+  const byRemainder = counts.map((_, index) => index).sort((one, other) => exact[other] - whole[other] - (exact[one] - whole[one]));
+  for (const index of byRemainder.slice(0, left)) whole[index] += 1;
+  return whole.map((share, index) => (!share && counts[index] ? `under 1${SPACE}%` : `${share}${SPACE}%`));
+}
+
+/**
  * Whether nothing is known of odds yet: they are at least 0 %, or at most 100 %.
  * @param {Odds} odds
  */

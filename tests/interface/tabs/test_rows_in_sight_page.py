@@ -139,3 +139,19 @@ def test_an_example_is_seen_from_its_beginning(tiny: Visit, tab: str) -> None:
     field = tiny.page.locator("textarea:focus")
     expect(field).to_have_count(1)
     assert field.evaluate("one => [one.scrollTop, one.selectionStart]") == [0, 0]
+
+
+def test_the_drawing_is_in_sight_when_the_tree_is_chosen_on_a_projector(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 853, "height": 480})
+    tiny.fill("The keeper saw")
+    tiny.wait_until_settled()
+    page.evaluate("scrollTo(0, 0)")
+    page.locator("#controls .views label:has(input[value=tree])").click()
+    try:
+        page.wait_for_function(
+            "document.querySelector('#tree .tree-scroll').getBoundingClientRect().bottom <= innerHeight + 1"
+        )
+        assert page.locator("#controls .views").bounding_box()["y"] >= 0
+    finally:
+        page.locator("#controls .views label:has(input[value=rows])").click()

@@ -94,21 +94,21 @@ test('a row without pieces has no next word', () => assert.equal(nextWordEnd({pi
 const plainView = {branches: [{healed: false}], given: ''}, healedView = {branches: [{healed: false}, {healed: true}], given: 'lig'};
 
 test('a token can be banned', () => {
-  assert.deepEqual(tokenToBan({text: ' sea', ids: [12]}, true, {view: plainView}), {own: ' sea', id: 12, bannable: true});
-  assert.deepEqual(tokenToBan({text: ' sea', ids: [12]}, false, {view: healedView}), {own: ' sea', id: 12, bannable: true});
+  assert.deepEqual(tokenToBan({text: ' sea', ids: [12]}, true, {view: plainView}), {own: ' sea', id: 12, bannable: true, unbannable: ''});
+  assert.deepEqual(tokenToBan({text: ' sea', ids: [12]}, false, {view: healedView}), {own: ' sea', id: 12, bannable: true, unbannable: ''});
 });
 
 test('a character of several tokens cannot be banned', () => {
-  assert.deepEqual(tokenToBan({text: '🙂', ids: [12, 13]}, true, {view: plainView}), {own: '🙂', id: 13, bannable: false});
+  assert.deepEqual(tokenToBan({text: '🙂', ids: [12, 13]}, true, {view: plainView}), {own: '🙂', id: 13, bannable: false, unbannable: 'This is made of several tokens, and only one token can be banned.'});
   assert.equal(tokenToBan({text: '🙂', ids: [12, 13]}, false, {view: healedView}).bannable, false);
 });
 
 test('a ban of a healed token names it with the typed characters', () => {
-  assert.deepEqual(tokenToBan({text: 'hthouse', ids: [12]}, true, {view: healedView}), {own: 'lighthouse', id: 12, bannable: true});
+  assert.deepEqual(tokenToBan({text: 'hthouse', ids: [12]}, true, {view: healedView}), {own: 'lighthouse', id: 12, bannable: true, unbannable: ''});
 });
 
 test('a ban of the token after the healed one names its own text', () => {
-  assert.deepEqual(tokenToBan({text: 'ht', ids: [12, 13]}, true, {view: healedView}), {own: 'ht', id: 13, bannable: true});
+  assert.deepEqual(tokenToBan({text: 'ht', ids: [12, 13]}, true, {view: healedView}), {own: 'ht', id: 13, bannable: true, unbannable: ''});
   assert.equal(tokenToBan({text: 'ht', ids: [12, 13, 14]}, true, {view: healedView}).bannable, false);
 });
 

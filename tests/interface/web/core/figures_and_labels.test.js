@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import * as words from '../../../../interface/web/core/figures_and_labels.js';
+import {withDice} from '../../../support/scripts/dice.js';
 
 const {visibleText} = words;
 
@@ -166,3 +167,13 @@ test('the list of other words shows parts of words as parts, and what it leaves 
   assert.equal(rest(0.5, {p: 0.2, bound: true}), 'and all others together ≥ 30 %');
   assert.equal(rest(0.3, {p: 0.2}, {p: 0.1}), '');
 });
+
+test('shares of a whole add up to 100 %', () => withDice(200, dice => {
+  const counts = Array.from({length: 1 + dice.upTo(5)}, () => dice.upTo(dice.upTo(2) ? 2000 : 5)), all = counts.reduce((sum, count) => sum + count, 0);
+  const shares = words.percentsOfAll(counts), figures = shares.map(share => (share.startsWith('under') ? 0 : Number.parseInt(share, 10)));
+  assert.equal(figures.reduce((sum, figure) => sum + figure, 0), all ? 100 : 0);
+  for (const [index, count] of counts.entries()) {
+    assert.ok(Math.abs(figures[index] - (all ? count / all * 100 : 0)) < 1);
+    assert.equal(shares[index].startsWith('under'), count > 0 && !figures[index]);
+  }
+}));
