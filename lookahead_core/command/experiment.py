@@ -23,7 +23,7 @@ examples:
   python -m lookahead_core experiment "After careful" --depth 100 --csv depths.csv
   python -m lookahead_core experiment "After careful" --levels 2    # branches split at the first and second token
 """
-OPTIONS = ("k", "depth", "levels", "precisions")
+OPTIONS = ("k", "depth", "levels", "precisions", "runs")
 SHOWN_DEPTHS = 10
 """Lines of the table on the screen, at even distances."""
 
@@ -41,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--levels", type=int, metavar="N", help="first tokens at which branches split (1)", **absent)
     precisions = "also read the branches in float32 and in bfloat16, and say where they part"
     group.add_argument("--precisions", action="store_true", help=precisions, **absent)
+    runs = "compute everything so often; times are medians of all runs (1)"
+    group.add_argument("--runs", type=int, metavar="N", help=runs, **absent)
     group.add_argument("--csv", metavar="FILE", help="write a table with one line for each depth", **absent)
     group.add_argument("--json", action="store_true", help="write one JSON document and nothing else", **absent)
 
@@ -60,7 +62,7 @@ def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
     checked = CacheExperimentOptions(**options)  # before the model is loaded, which takes longer
     model = model_loading.load(arguments)
     for found in cache_experiment_steps(model, prompt, **options):
-        terminal.report("Comparing", len(found.steps) / checked.depth)
+        terminal.report("Comparing", sum(len(run.cached) for run in found.runs) / (checked.depth * checked.runs))
     terminal.report("")
     if "csv" in arguments:
         Path(arguments["csv"]).write_text(cache_csv(found), encoding="utf-8")
@@ -96,10 +98,16 @@ def _lines(found: Any, depth: int) -> list[str]:
                 f"{without:>7.3f}  {without / with_cache:>5.1f}"
             )
     cached, uncached = found.cached, found.uncached
+    spread = [
+        f"Seconds are medians of {len(found.runs)} runs: with the cache {row['cached_seconds_least']:.2f} to "
+        f"{row['cached_seconds_most']:.2f} s, without it {row['uncached_seconds_least']:.2f} to "
+        f"{row['uncached_seconds_most']:.2f} s. What follows is of the first run.",
+    ]
     return [
         *lines,
         "",
         f"{found.equal}: the logits with and without the cache are {'equal' if found.equal else 'not equal'}.",
+        *(spread if len(found.runs) > 1 else []),
         f"With the cache: {_work(cached)}; {found.steps[-1].cache_bytes:,} bytes of cache.",
         f"Without it: {_work(uncached)}.",
         f"Joules are {found.energy_source}.",

@@ -52,11 +52,14 @@ class CacheExperimentOptions:
     """At how many of the first tokens branches split, 1 to 3: with 2, each first token gets `k` second ones."""
     precisions: bool = False
     """Whether the branches are also read in float32 and in bfloat16, see `precision_comparison`."""
+    runs: int = 1
+    """How often everything is computed, 1 to 9: times differ from run to run."""
 
     def __post_init__(self) -> None:
         check_integer("k", self.k, 1, 20)
         check_integer("depth", self.depth, 1, 100)
         check_integer("levels", self.levels, 1, 3)
+        check_integer("runs", self.runs, 1, 9)
         check_choice("precisions", self.precisions, (True, False))
         branches = self.k ** min(self.levels, self.depth)
         if branches > MAX_BRANCHES:
@@ -113,6 +116,23 @@ class CacheStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSeconds:
+    """The times of one run: at index i the seconds from the prompt to depth i + 1, with and without the cache."""
+
+    cached: tuple[float, ...] = ()
+    uncached: tuple[float, ...] = ()
+
+    def after(self, cached: Work, uncached: Work) -> RunSeconds:
+        """Return the times with those of one more depth, whose work on both sides is given."""
+        return RunSeconds(_summed(self.cached, cached.seconds), _summed(self.uncached, uncached.seconds))
+
+
+def _summed(sums: tuple[float, ...], value: float) -> tuple[float, ...]:
+    """Return the sums with one more: the last one plus `value`."""
+    return (*sums, (sums[-1] if sums else 0.0) + value)
+
+
+@dataclass(frozen=True, slots=True)
 class CacheExperiment:
     """The result of `cache_experiment`, or a part of it while it runs."""
 
@@ -126,6 +146,8 @@ class CacheExperiment:
     """The text of each branch, in whole characters; empty strings if the model has no tokenizer."""
     energy_source: str
     """How the joules are known."""
+    runs: tuple[RunSeconds, ...] = ()
+    """The times of each run so far. All else in the result is of the first run."""
     precisions: tuple[PrecisionStep, ...] = ()
     """The same predictions in float32 and in bfloat16, a step for each depth; empty unless they were asked for."""
 
@@ -172,27 +194,34 @@ def cache_experiment_steps(
     engines = engines_of_precisions(model.hf_model) if checked.precisions else []
     energy = energy_counter(model.device)
     found = CacheExperiment(head.depth, (), (), (), energy.source)
-    frontier = [head]
-    for depth in range(1, checked.depth + 1):
-        cached, uncached = _Meter(head.tree, energy), _Meter(head.tree, energy)
-        logits = yield from _after_each(_cached_passes(model.engine, frontier, cached), found)
-        others = yield from _after_each(_uncached_passes(reference, frontier, uncached), found)
-        compared = _compare(logits, torch.cat(others), model.hf_model.dtype)
-        step = CacheStep(
-            depth, len(frontier), *compared, cached.work, uncached.work, model.engine.cache_usage(head.tree)[1]
-        )
-        count = checked.k if depth <= checked.levels else 1
-        frontier = [
-            head.tree.expand(node, token_id)
-            for node, row in zip(frontier, logits, strict=True)
-            for token_id in row.topk(min(count, len(row))).indices.tolist()
-        ]
-        paths = tuple(tuple(node.token_id for node in head.tree.path(node, below=head)) for node in frontier)
-        texts = tuple(_text(model, path) for path in paths)
-        found = replace(found, steps=(*found.steps, step), token_ids=paths, texts=texts)
-        yield found
+    leaves: list[Node] = []
+    for run in range(checked.runs):
+        start = _head_of(model, prompt, checked.depth) if run else head
+        before, seconds, frontier = found.runs, RunSeconds(), [start]
+        for depth in range(1, checked.depth + 1):
+            cached, uncached = _Meter(start.tree, energy), _Meter(start.tree, energy)
+            logits = yield from _after_each(_cached_passes(model.engine, frontier, cached), found)
+            others = yield from _after_each(_uncached_passes(reference, frontier, uncached), found)
+            seconds = seconds.after(cached.work, uncached.work)
+            found = replace(found, runs=(*before, seconds))
+            count = checked.k if depth <= checked.levels else 1
+            grown = [
+                start.tree.expand(node, token_id)
+                for node, row in zip(frontier, logits, strict=True)
+                for token_id in row.topk(min(count, len(row))).indices.tolist()
+            ]
+            if not run:
+                compared = _compare(logits, torch.cat(others), model.hf_model.dtype)
+                cache_bytes = model.engine.cache_usage(start.tree)[1]
+                step = CacheStep(depth, len(frontier), *compared, cached.work, uncached.work, cache_bytes)
+                paths = tuple(tuple(node.token_id for node in start.tree.path(node, below=start)) for node in grown)
+                texts = tuple(_text(model, path) for path in paths)
+                found = replace(found, steps=(*found.steps, step), token_ids=paths, texts=texts)
+                leaves = grown
+            frontier = grown
+            yield found
     if engines:
-        branches = [[head, *head.tree.path(leaf, below=head)][:-1] for leaf in frontier]
+        branches = [[head, *head.tree.path(leaf, below=head)][:-1] for leaf in leaves]
         for precisions in precision_steps(engines, branches):
             found = replace(found, precisions=precisions)
             yield found

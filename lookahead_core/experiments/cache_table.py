@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import statistics
 from collections.abc import Iterator
 from dataclasses import astuple, fields
 from typing import Any
@@ -15,17 +16,31 @@ COMPARED = ("depth", "rows", "equal", "difference", "relative_difference", "boun
 """The columns that are attributes of `CacheStep`."""
 COSTS = tuple(f"{side}_{field.name}" for side in ("cached", "uncached") for field in fields(Work))
 """The columns of the costs: for each side the fields of `Work`, summed from the prompt to the depth of the row."""
-COLUMNS = (*COMPARED, *COSTS, "cache_bytes")
+SPREAD = tuple(f"{side}_seconds_{end}" for side in ("cached", "uncached") for end in ("least", "most"))
+"""The columns of the shortest and the longest time of all runs; `cached_seconds` and `uncached_seconds` are medians."""
+COLUMNS = (*COMPARED, *COSTS, "cache_bytes", *SPREAD, "runs")
 """The names of all columns, in order."""
 
 
 def cache_table(experiment: CacheExperiment) -> Iterator[dict[str, Any]]:
-    """Yield a row for each step of the experiment: a dict with the keys COLUMNS."""
+    """Yield a row for each step of the experiment: a dict with the keys COLUMNS.
+
+    `runs` is the number of runs that have computed the row's depth; the costs other than seconds are of the first one.
+    """
     cached = itertools.accumulate(step.cached for step in experiment.steps)
     uncached = itertools.accumulate(step.uncached for step in experiment.steps)
-    for step, *sides in zip(experiment.steps, cached, uncached, strict=True):
+    for index, (step, *sides) in enumerate(zip(experiment.steps, cached, uncached, strict=True)):
         row = {name: getattr(step, name) for name in (*COMPARED, "cache_bytes")}
         row |= zip(COSTS, itertools.chain(*map(astuple, sides)), strict=True)
+        runs = [run for run in experiment.runs if len(run.cached) > index]
+        for side in ("cached", "uncached"):
+            seconds = [getattr(run, side)[index] for run in runs]
+            row |= {
+                f"{side}_seconds": statistics.median(seconds),
+                f"{side}_seconds_least": min(seconds),
+                f"{side}_seconds_most": max(seconds),
+            }
+        row["runs"] = len(runs)
         yield {name: row[name] for name in COLUMNS}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,13 @@ def test_the_screen_has_some_depths_the_verdict_and_both_costs(run: Any) -> None
     assert any(line.startswith("With the cache: 40 passes, ") for line in lines)
 
 
+def test_the_screen_says_how_much_times_of_several_runs_differ(run: Any) -> None:
+    _, out, _ = run(PROMPT, "--depth", "4", "--k", "2", "--runs", "3")
+    (sentence,) = [line for line in out.splitlines() if line.startswith("Seconds are medians of 3 runs")]
+    (least, most), *_ = re.findall(r"with the cache ([0-9.]+) to ([0-9.]+) s", sentence)
+    assert float(least) <= float(most)
+
+
 def test_the_screen_says_where_the_precisions_part(run: Any, model: Model) -> None:
     _, out, _ = run(PROMPT, "--depth", "12", "--precisions")
     depths = [
@@ -77,7 +85,7 @@ def test_the_result_as_json(run: Any, model: Model) -> None:
     status, out, err = run(PROMPT, "--k", "3", "--depth", "4", "--levels", "2", "--json")
     answer = json.loads(out)
     assert (status, err, answer["equal"]) == (0, "", True)
-    assert answer["options"] == {"k": 3, "depth": 4, "levels": 2, "precisions": False}
+    assert answer["options"] == {"k": 3, "depth": 4, "levels": 2, "precisions": False, "runs": 1}
     found = cache_experiment(model, PROMPT, k=3, depth=4, levels=2)
     assert [one["token_ids"] for one in answer["branches"]] == [list(ids) for ids in found.token_ids]
 

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.contestants import COLD, SEED_UNCACHED, contestants
+from benchmarks.peers import peers_model
+from benchmarks.results import Case
 from lookahead_core import Document, LookaheadError, Model, ModelError, load_model
 from lookahead_core.engines import cached
 from lookahead_core.experiments import precision_comparison
@@ -132,6 +135,36 @@ def test_the_table_has_the_figures_of_an_experiment_of_every_depth(model: Model)
     assert [line.split(",")[0] for line in lines] == ["1", "2", "3", "4", "5"]
 
 
+def test_times_are_medians_of_the_runs_with_the_least_and_the_most(model: Model) -> None:
+    found = cache_experiment(model, PROMPT, k=2, depth=5, runs=3)
+    once = cache_experiment(model, PROMPT, k=2, depth=5)
+    assert [len(run.cached) for run in found.runs] == [len(run.uncached) for run in found.runs] == [5, 5, 5]
+    assert all(list(run.cached) == sorted(run.cached) for run in found.runs), "each from the prompt on"
+    assert found.runs[0].cached[-1] == pytest.approx(found.cached.seconds)
+    assert len({run.uncached for run in found.runs}) == 3, "each was computed"
+    assert (found.token_ids, found.cached.passes, found.uncached.tokens) == (
+        once.token_ids, once.cached.passes, once.uncached.tokens
+    )  # fmt: skip
+    for depth, row in enumerate(cache_table(found)):
+        for side in ("cached", "uncached"):
+            seconds = sorted(getattr(run, side)[depth] for run in found.runs)
+            assert [row[f"{side}_seconds_least"], row[f"{side}_seconds"], row[f"{side}_seconds_most"]] == seconds
+        assert row["runs"] == 3
+
+
+def test_counts_and_bytes_are_those_of_the_branching_benchmark(model: Model) -> None:
+    ids = list(Document(model, PROMPT).token_ids)
+    case = Case(len(ids), 4, 7)
+    methods = {method.name: method for method in contestants(model, peers_model(model.hf_model), "float32", 64)}
+    cold = next(iter(methods[COLD].attempt(case, ids)))
+    found = cache_experiment(model, PROMPT, k=4, depth=7)
+    assert not cold.ended
+    assert found.cached.tokens == cold.tokens == case.tree_tokens
+    assert found.steps[-1].cache_bytes == cold.cache_bytes > 0
+    assert found.uncached.tokens == methods[SEED_UNCACHED].tokens(case)
+    assert [list(branch) for branch in found.token_ids] == [list(branch) for branch in cold.branches]
+
+
 def test_long_paths_are_read_in_several_passes_between_which_a_caller_can_stop(model: Model) -> None:
     steps = cache_experiment_steps(model, "the sea and the sky " * 12, k=20, depth=2)
     passes = 0
@@ -147,6 +180,7 @@ def test_long_paths_are_read_in_several_passes_between_which_a_caller_can_stop(m
     ("options", "because"),
     [
         ({"k": 0}, "k is 0, and must be a whole number from 1 to 20."),
+        ({"runs": 10}, "runs is 10, and must be a whole number from 1 to 9."),
         ({"depth": 101}, "depth is 101, and must be a whole number from 1 to 100."),
         ({"k": 20, "levels": 2}, "which makes 400 branches"),
         ({"precisions": 2}, "precisions is 2, and must be one of True, False"),

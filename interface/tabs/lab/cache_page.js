@@ -10,7 +10,7 @@ import {table} from './tables.js';
 const PLOT_INTERVAL = 2000;  // milliseconds between two drawings during a run: they take the processor's time, which the run measures
 const TABLE = 'the table of every depth';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
-const KINDS = {prompt: 'text', k: {low: 1, high: 20}, depth: {low: 1, high: 100}, levels: {low: 1, high: 3}, precisions: 'switch'};
+const KINDS = {prompt: 'text', k: {low: 1, high: 20}, depth: {low: 1, high: 100}, levels: {low: 1, high: 3}, runs: {low: 1, high: 9}, precisions: 'switch'};
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {
@@ -55,9 +55,9 @@ class CachePage extends ExperimentPage {
    * @param {boolean} settled
    */
   show(view, settled) {
-    const depth = view.steps.length, all = Number(this.run?.depth ?? depth);
-    const last = depth === all ? 'Comparing float32 and bfloat16 …' : `Depth ${depth} of ${all}`;
-    this.line.show(settled ? `Compared to depth ${depth}.` : last, settled ? 'settled' : 'thinking', settled ? null : depth / all);
+    const depths = view.steps.length, all = Number(this.run?.depth ?? depths), runs = Number(this.run?.runs ?? 1);
+    const part = view.runs.reduce((sum, count) => sum + count, 0) / (all * runs);
+    this.line.show(settled ? `Compared to depth ${depths}.` : words.progressSentence(view, all, runs), settled ? 'settled' : 'thinking', settled ? null : part);
     this.found.hidden = false;
     this.result.dataset.equal = String(view.equal);
     const verdict = find(this.result, '.verdict'), sentence = words.verdictSentence(view);
@@ -85,13 +85,14 @@ class CachePage extends ExperimentPage {
  * @returns {import('./plots.js').Plot[]}
  */
 function plotsOf({steps, precisions}) {
-  const x = steps.map(({depth}) => depth), positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
+  const x = steps.map(({depth}) => depth), {runs} = steps[steps.length - 1], positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
   return [
     {title: 'The largest difference in a row of logits, as a part of the row’s largest logit', unit: 'difference', x, table: TABLE, logarithmic: true, lines: [
       {name: 'difference', y: steps.map(row => positive(row.relative_difference))}, {name: 'counts as equal', y: steps.map(({bound}) => bound), dash: 'dash', faint: true},
     ]},
-    {title: 'The time from the prompt to this depth', unit: 'seconds', x, table: TABLE, lines: [
-      {name: 'with the cache', y: steps.map(row => row.cached_seconds)}, {name: 'without it', y: steps.map(row => row.uncached_seconds), dash: 'dot'},
+    {title: `The time from the prompt to this depth${runs > 1 ? `, the median of ${runs} runs, with the shortest and the longest` : ''}`, unit: 'seconds', x, table: TABLE, lines: [
+      {name: 'with the cache', y: steps.map(row => row.cached_seconds), range: steps.map(row => [row.cached_seconds_least, row.cached_seconds_most])},
+      {name: 'without it', y: steps.map(row => row.uncached_seconds), range: steps.map(row => [row.uncached_seconds_least, row.uncached_seconds_most]), dash: 'dot'},
     ]},
     {title: 'How many times as long it takes without the cache', unit: 'times', x, table: TABLE, lines: [
       {name: 'ratio', y: steps.map(row => row.uncached_seconds / row.cached_seconds)},

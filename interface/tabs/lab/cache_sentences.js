@@ -39,7 +39,33 @@ export function verdictSentence(view) {
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */
-const times = (cached, uncached) => (cached > 0 ? `${figure(uncached / cached)} ×` : '–');
+const times = (cached, uncached) => (cached > 0 ? withUnit(uncached / cached, '×') : '–');
+
+/**
+ * What is computed next.
+ * @param {CacheView} view the result so far
+ * @param {number} depths of each run
+ * @param {number} runs
+ */
+export function progressSentence({runs: counts}, depths, runs) {
+  const done = counts[counts.length - 1] ?? 0;
+  if (done === depths && counts.length === runs) return 'Comparing float32 and bfloat16 …';
+  return `Depth ${done} of ${depths}${runs > 1 ? ` in run ${counts.length} of ${runs}` : ''}`;
+}
+
+/** A figure and its unit, which stay on one line. @param {number} value @param {string} unit */
+const withUnit = (value, unit) => `${figure(value)}\u00a0${unit}`;
+
+/**
+ * A time in seconds, or in milliseconds if it is short, with its spread in the same unit.
+ * @param {number} median in seconds, as the others
+ * @param {number} [least]
+ * @param {number} [most]
+ */
+function duration(median, least = median, most = median) {
+  const [factor, unit] = median < 0.1 ? [1000, 'ms'] : [1, 's'];
+  return withUnit(factor * median, unit) + (most > least ? ` (${figure(factor * least)}\u00a0to\u00a0${figure(factor * most)})` : '');
+}
 
 /**
  * The rows of the table of costs: what is counted, with the cache, without it, and the ratio.
@@ -47,23 +73,26 @@ const times = (cached, uncached) => (cached > 0 ? `${figure(uncached / cached)} 
  * @returns {string[][]}
  */
 export function costRows(view) {
-  const last = lastRow(view);
+  const last = lastRow(view), {cached_seconds: cachedTime, uncached_seconds: uncachedTime, runs} = last;
   /** @type {[name: string, cached: number, uncached: number, write: (value: number) => string][]} */
   const costs = [
-    ['Time', last.cached_seconds, last.uncached_seconds, value => `${figure(value)} s`],
-    ['Processor time', last.cached_cpu_seconds, last.uncached_cpu_seconds, value => `${figure(value)} s`],
+    ['Processor time', last.cached_cpu_seconds, last.uncached_cpu_seconds, duration],
     ['Forward passes', last.cached_passes, last.uncached_passes, formatNumber],
     ['Tokens computed', last.cached_tokens, last.uncached_tokens, formatNumber],
-    ['Energy', last.cached_joules, last.uncached_joules, value => `${figure(value)} J`],
+    ['Energy', last.cached_joules, last.uncached_joules, value => withUnit(value, 'J')],
   ];
   return [
+    [
+      runs > 1 ? `Time, median of ${runs} runs` : 'Time', duration(cachedTime, last.cached_seconds_least, last.cached_seconds_most),
+      duration(uncachedTime, last.uncached_seconds_least, last.uncached_seconds_most), times(cachedTime, uncachedTime),
+    ],
     ...costs.map(([name, cached, uncached, write]) => [name, write(cached), write(uncached), times(cached, uncached)]),
     ['Memory of the cache', formatBytes(last.cache_bytes), 'none', '–'],
   ];
 }
 
 /** @param {number} bytes */
-export const formatBytes = bytes => (bytes < 1e6 ? `${figure(bytes / 1e3)} KB` : `${figure(bytes / 1e6)} MB`);
+export const formatBytes = bytes => (bytes < 1e6 ? withUnit(bytes / 1e3, 'KB') : withUnit(bytes / 1e6, 'MB'));
 
 export const DEPTH_HEADS = ['Depth', 'Equal', 'Difference', 'With cache', 'Without', 'Ratio', 'Tokens', 'Without'];
 
@@ -91,7 +120,7 @@ export function precisionSentence({precisions, branches}) {
 
 /** @param {CacheView} view */
 export const methodSentence = ({energy_source: source}) =>
-  `Logits are the scores that the model gives to all tokens; their odds follow from them. With the cache, all branches are computed in one pass for each depth by the engine of the Write tab. Without it, transformers’ own forward reads each whole path again, several in one pass. Energy is ${source}.`;
+  `Logits are the scores that the model gives to all tokens; their odds follow from them. With the cache, all branches are computed in one pass for each depth by the engine of the Write tab. Without it, transformers’ own forward reads each whole path again, several in one pass. Processor time and energy are those of the first run; energy is ${source}.`;
 
 /**
  * All figures as comma-separated values, with a line of names.

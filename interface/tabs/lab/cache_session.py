@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lookahead_core.engines.uncached import UncachedEngine
     from lookahead_core.experiments.cache_experiment import CacheExperiment
 
-LIMITS = {"k": 20, "depth": 100, "levels": 3}
+LIMITS = {"k": 20, "depth": 100, "levels": 3, "runs": 9}
 """The options of the experiment, and the highest value of each; the lowest is 1."""
 
 
@@ -26,7 +26,8 @@ class CacheRequest(ExperimentRequest):
     @classmethod
     def checked_options(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the options with the keys of LIMITS, and `precisions`; see `ExperimentRequest`."""
-        options = {name: whole(name, fields.get(name), 1, most) for name, most in LIMITS.items()}
+        given = {"runs": 1} | dict(fields)
+        options = {name: whole(name, given.get(name), 1, most) for name, most in LIMITS.items()}
         return options | {"precisions": fields.get("precisions") is True}
 
 
@@ -66,8 +67,8 @@ class CacheSession(PageSession):
 def as_json(found: CacheExperiment) -> View:
     """Return a result of the experiment as JSON values.
 
-    `steps` are the rows of `cache_table`, `branches` the texts of the branches, `equal` the verdict so far, and
-    `precisions` the fields of each `PrecisionStep`.
+    `steps` are the rows of `cache_table`, `branches` the texts of the branches, `equal` the verdict so far, `runs` the
+    number of depths that each run has computed so far, and `precisions` the fields of each `PrecisionStep`.
     """
     from lookahead_core.experiments.cache_table import cache_table
 
@@ -79,6 +80,7 @@ def as_json(found: CacheExperiment) -> View:
                 "equal": found.equal,
                 "steps": list(cache_table(found)),
                 "branches": list(found.texts),
+                "runs": [len(run.cached) for run in found.runs],
                 "precisions": [asdict(step) for step in found.precisions],
                 "energy_source": found.energy_source,
             }

@@ -9,6 +9,7 @@ import {make} from '../../web/ui/elements.js';
  * @property {boolean} [points] whether it is drawn as points, and not as a line
  * @property {boolean} [faint] whether it is drawn thin and grey, as a limit and no measurement
  * @property {number[]} [spread] how far each value may be off, drawn as an error bar
+ * @property {[least: number, most: number][]} [range] the least and the most of what each value is the median of, drawn so too
  *
  * @typedef {object} Plot
  * @property {string} title
@@ -65,11 +66,11 @@ export function plotlyFigure({x, lines, unit, labels, logarithmic = false, below
   const axis = {color: palette.soft, gridcolor: palette.line, linecolor: palette.line, zeroline: false, automargin: true};
   return {
     data: lines.map((line, index) => {
-      const colour = line.faint ? palette.soft : palette.lines[index % palette.lines.length], {name, y, spread} = line;
+      const colour = line.faint ? palette.soft : palette.lines[index % palette.lines.length], {name, y, spread, range} = line;
       if (labels && !line.points) return {x, y, name, type: 'bar', marker: {color: colour}};
       return {
         x, y, name, type: 'scatter', mode: line.points ? 'markers' : 'lines', marker: {color: colour, size: 9, symbol: 'diamond'},
-        line: {dash: line.dash ?? 'solid', width: line.faint ? 1 : 2, color: colour}, ...(spread && {error_y: {type: 'data', array: spread, color: colour}}),
+        line: {dash: line.dash ?? 'solid', width: line.faint ? 1 : 2, color: colour}, ...(spread && {error_y: {type: 'data', array: spread, color: colour}}), ...(range && {error_y: errorBars(y, range, colour)}),
       };
     }),
     layout: {
@@ -84,6 +85,17 @@ export function plotlyFigure({x, lines, unit, labels, logarithmic = false, below
     },
   };
 }
+
+/**
+ * Bars from the least to the most, around the values of a line.
+ * @param {(number | null)[]} y
+ * @param {[least: number, most: number][]} range
+ * @param {string} color
+ */
+const errorBars = (y, range, color) => ({
+  type: 'data', symmetric: false, color, thickness: 1, width: 3,
+  array: range.map(([, most], index) => most - (y[index] ?? most)), arrayminus: range.map(([least], index) => (y[index] ?? least) - least),
+});
 
 const CONFIG = {displayModeBar: false, responsive: true, displaylogo: false};
 

@@ -688,6 +688,12 @@ export interface CacheRow {
   uncached_tokens: number;
   uncached_joules: number;
   cache_bytes: number;
+  /** The shortest and the longest time of all runs; `cached_seconds` and `uncached_seconds` are medians. */
+  cached_seconds_least: number;
+  cached_seconds_most: number;
+  uncached_seconds_least: number;
+  uncached_seconds_most: number;
+  runs: number;
 }
 
 /** The cache experiment's result, or the part of it that is known while it runs. */
@@ -696,6 +702,8 @@ export interface CacheView {
   equal: boolean;
   steps: CacheRow[];
   branches: string[];
+  /** The number of depths that each run has computed so far. */
+  runs: number[];
   precisions: {depth: number, relative_difference: number | null, other_tokens: number}[];
   energy_source: string;
 }

@@ -107,6 +107,7 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
         for row in page.locator("#lab-cache .sums tbody").inner_text().splitlines()
     }
     assert costs["Forward passes"][0] == "6"
+    assert re.fullmatch(r"[0-9.e-]+\sm?s \([0-9.e-]+\sto\s[0-9.e-]+\)", costs["Time, median of 3 runs"][0])
     page.locator("#lab-cache .depths summary").click()
     assert page.locator("#lab-cache .depths tbody tr").count() == 6
     page.locator("#lab-cache .texts summary").click()

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {costRows, csvOf, depthCells, difference, formatBytes, precisionSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
+import {costRows, csvOf, depthCells, difference, formatBytes, precisionSentence, progressSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
 
 const row = (depth, more = {}) => ({
   depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, bound: 1e-5, other_tokens: 0,
   cached_seconds: 0.5 * depth, cached_cpu_seconds: depth, cached_passes: depth, cached_tokens: 2 + 5 * (depth - 1), cached_joules: 3 * depth,
   uncached_seconds: 2 * depth, uncached_cpu_seconds: 4 * depth, uncached_passes: depth, uncached_tokens: 12 * depth, uncached_joules: 12 * depth,
-  cache_bytes: 1_500_000, ...more,
+  cache_bytes: 1_500_000, cached_seconds_least: 0.5 * depth, cached_seconds_most: 0.5 * depth, uncached_seconds_least: 2 * depth, uncached_seconds_most: 2 * depth, runs: 1, ...more,
 });
-const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => equal), steps, branches: ['a', 'b'], precisions: [], energy_source: 'estimated'});
+// Without what keeps figures and units on one line.
+const said = texts => texts.map(text => (Array.isArray(text) ? said(text) : text.replaceAll('\u00a0', ' ')));
+const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => equal), steps, branches: ['a', 'b'], runs: [steps.length], precisions: [], energy_source: 'estimated'});
 
 test('the verdict says how many predictions were compared and how far they differ', () => {
   assert.equal(verdictSentence(view(row(1), row(2, {relative_difference: 2e-6}))),
@@ -23,11 +25,28 @@ test('a verdict of False says at which depth the logits differ first', () => {
 });
 
 test('the costs are those of the last depth, with their ratios', () => {
-  assert.deepEqual(costRows(view(row(1), row(2))), [
+  assert.deepEqual(said(costRows(view(row(1), row(2)))), [
     ['Time', '1 s', '4 s', '4 ×'], ['Processor time', '2 s', '8 s', '4 ×'], ['Forward passes', '2', '2', '1 ×'],
     ['Tokens computed', '7', '24', '3.43 ×'], ['Energy', '6 J', '24 J', '4 ×'], ['Memory of the cache', '1.5 MB', 'none', '–'],
   ]);
   assert.equal(costRows(view(row(1, {cached_seconds: 0})))[0][3], '–');
+});
+
+test('times of several runs are medians, with the shortest and the longest', () => {
+  const last = row(2, {cached_seconds_least: 0.9, cached_seconds_most: 1.25, uncached_seconds_least: 3.8, uncached_seconds_most: 4.1, runs: 3});
+  assert.deepEqual(said(costRows(view(row(1), last)))[0], ['Time, median of 3 runs', '1 s (0.9 to 1.25)', '4 s (3.8 to 4.1)', '4 ×']);
+});
+
+test('a short time is in milliseconds', () => {
+  const short = row(2, {cached_seconds: 0.00123, cached_seconds_least: 0.00111, cached_seconds_most: 0.0025, runs: 3});
+  assert.equal(said(costRows(view(row(1), short)))[0][1], '1.23 ms (1.11 to 2.5)');
+});
+
+test('the progress says which depth of which run was computed', () => {
+  const said = (runs, all) => progressSentence({...view(row(1)), runs}, 10, all);
+  assert.equal(said([3], 1), 'Depth 3 of 10');
+  assert.equal(said([10, 4], 3), 'Depth 4 of 10 in run 2 of 3');
+  assert.equal(said([10, 10, 10], 3), 'Comparing float32 and bfloat16 …');
 });
 
 test('the precisions part at the first depth where another token is the likeliest', () => {
@@ -41,7 +60,7 @@ test('the precisions part at the first depth where another token is the likelies
 
 test('small differences are powers of ten, and bytes have units', () => {
   assert.deepEqual([difference(0), difference(null), difference(0.25)], ['0', 'not a number', '2.5 × 10⁻¹']);
-  assert.deepEqual([formatBytes(92_160), formatBytes(11_800_000)], ['92.2 KB', '11.8 MB']);
+  assert.deepEqual(said([formatBytes(92_160), formatBytes(11_800_000)]), ['92.2 KB', '11.8 MB']);
 });
 
 test('a depth has a cell for each column, and the CSV a line', () => {
