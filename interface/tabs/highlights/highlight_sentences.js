@@ -59,7 +59,7 @@ export const notableCount = (words, most) =>
   Math.min(most, words.filter(({rank, entry}) => rank < Infinity && timesLikelier(entry) >= NOTABLE_TIMES).length);
 
 /**
- * The end of the sentence "10 words are marked …": how many could be, and how much likelier than each of the shown words the
+ * The end of the sentence "10 words are marked, …": of how many, and how much likelier than each of the shown words the
  * model's first choice was.
  * @param {MarkedWord[]} words
  * @param {number} count of highlights that are shown
@@ -68,8 +68,10 @@ export function thresholdSentence(words, count) {
   const marked = words.filter(({rank}) => rank < Infinity), shown = marked.filter(({rank}) => rank < count);
   if (!marked.length) return '';
   const least = Math.min(...shown.map(({entry}) => timesLikelier(entry)));
-  const each = shown.length ? `: the model’s first choice was ${boundedTimes(least)} than ${shown.length === 1 ? 'it' : 'each'}` : '';
-  return `of ${formatNumber(marked.length)}, the most surprising first${each}`;
+  const each = shown.length ? `: its first choice was ${boundedTimes(least)} than ${shown.length === 1 ? 'it' : 'each'}` : '';
+  const all = shown.length === marked.length, part = shown.length ? 'the most surprising of' : 'of';
+  const which = all ? (marked.length === 1 ? 'the only one' : 'all') : `${part} ${formatNumber(marked.length)}`;
+  return `${which} where the model expected another word${each}`;
 }
 
 /**
@@ -89,7 +91,7 @@ function boundedTimes(times) {
  */
 export function markedSentence(words, count) {
   const shown = words.filter(({rank}) => rank < count).length, which = thresholdSentence(words, count);
-  return which && `${formatCount(shown, 'word')} ${shown === 1 ? 'is' : 'are'} marked ${which}.`;
+  return which && `${formatCount(shown, 'word')} ${shown === 1 ? 'is' : 'are'} marked, ${which}.`;
 }
 
 /**

@@ -39,7 +39,7 @@ const HIGHLIGHT_MOVES = {ArrowUp: -1, ArrowDown: 1};   // to the previous and th
 
 /** @param {ComponentArguments} component */
 export async function start({server}) {
-  const page = await pageElements({source: '.sheet.given', result: '.read', branches: '#highlights-branches'});
+  const page = await pageElements({source: '.sheet.given', result: '.read', branches: '#highlights-branches', replaced: '#highlights-replaced'});
   new HighlightsTab(page, server).start();
 }
 
@@ -74,13 +74,14 @@ class HighlightsTab {
   #fits = new Map();   // by the starts of words
 
   /**
-   * @param {{source: HTMLElement, result: HTMLElement, branches: BranchViewElement}} elements
+   * @param {{source: HTMLElement, result: HTMLElement, branches: BranchViewElement, replaced: HTMLElement}} elements
    * @param {Server} server
    */
-  constructor({source, result, branches}, server) {
+  constructor({source, result, branches, replaced}, server) {
     this.server = server;
     this.source = source;
     this.branches = branches;
+    this.replaced = replaced;
     this.text = find(source, '#highlights-text', HTMLTextAreaElement);
     this.prompt = find(source, '#highlights-prompt', HTMLInputElement);
     this.shown = find(result, '#highlights');
@@ -153,6 +154,7 @@ class HighlightsTab {
     this.#point(null);
     this.#setStale(Boolean(this.found));
     this.#show({revision: this.opened += 1, state: 'empty', view: null});
+    this.#showReplaced('');
   }
 
   /** @param {boolean} stale */
@@ -196,9 +198,18 @@ class HighlightsTab {
     if (state === 'settled' && word && !this.#fits.has(this.#wordOf(word).entry.start)) this.#checking = this.#check(word);
   }
 
+  /**
+   * Name the word that the branches would replace above them.
+   * @param {string} word empty if there are no branches
+   */
+  #showReplaced(word) {
+    find(this.replaced, 'q').textContent = word;
+    this.replaced.hidden = !word;
+  }
+
   /** Scroll the page down so far that the rows are seen, or the first of them where the window is too low. */
   #revealBranches() {
-    const {top} = this.branches.getBoundingClientRect(), {bottom} = find(this.branches, '.rows').getBoundingClientRect();
+    const {top} = this.replaced.getBoundingClientRect(), {bottom} = find(this.branches, '.rows').getBoundingClientRect();
     scrollBy({top: Math.max(0, Math.min(bottom - innerHeight, top))});
   }
 
@@ -349,7 +360,8 @@ class HighlightsTab {
     // The details would cover the branches.
     this.#hideDetails();
     this.#still = true;
-    const {start} = this.#wordOf(word).entry, opened = this.opened += 1;
+    const {text, entry: {start}} = this.#wordOf(word), opened = this.opened += 1;
+    this.#showReplaced(visibleText(text.trim()));
     dispatch(this.branches, 'expect', {revision: opened});
     await this.#checking;   // the meter counts what these branches cost, and nothing else
     if (opened !== this.opened || !this.found || this.#stale) return;

@@ -27,5 +27,6 @@ def build(loader: ModelLoader) -> None:
             with gr.Column(elem_classes="card"):
                 static_html(FOLDER / "analysed_text.html", CONTROLS, FOLDER / "analysed_text.css")
             with gr.Column(elem_classes="card"):
+                static_html(FOLDER / "replaced_word.html", FOLDER / "replaced_word.css")
                 BranchView(prefix="highlights-", hint=HINT, read_only=True)
     footer_and_script("tabs/highlights/highlights.js", HighlightsService(loader).functions)

@@ -30,7 +30,8 @@ export class ColumnView extends EventTarget {
     this.heatLabel = make('label', {}, 'Temperature', this.heat);
     this.removal = make('button', {className: 'remove', text: '×'});
     this.elsewhere = make('ul', {className: 'elsewhere'});
-    const head = make('div', {className: 'column-head'}, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.heatLabel, this.removal);
+    this.title = make('strong', {className: 'column-name'});
+    const head = make('div', {className: 'column-head'}, this.title, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.heatLabel, this.removal);
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
     this.element = make('section', {className: 'compared'}, head, this.body, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
@@ -53,6 +54,7 @@ export class ColumnView extends EventTarget {
 
   /** @param {number} index @param {boolean} removable */
   number(index, removable) {
+    this.title.textContent = `Column ${index + 1}`;
     setAttribute(this.element, 'aria-label', `Column ${index + 1}`);
     setAttribute(this.root, 'aria-label', `Branches of column ${index + 1}`);
     setAttribute(this.field, 'aria-label', `Instruction of column ${index + 1}`);

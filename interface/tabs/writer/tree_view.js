@@ -176,7 +176,7 @@ export class TreeView extends EventTarget {
     if (focused && !input.hasFocus) input.focusFirst();
     // The drawing moves only when the text has: not while branches grow.
     const centred = `${this.#end.revision} ${this.session.checked}`;
-    if (centred !== this.#centred) viewport.centre(here.x, here.y);
+    if (centred !== this.#centred) viewport.reveal(here.x, here.y);
     this.#centred = centred;
   }
 

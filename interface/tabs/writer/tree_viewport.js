@@ -6,6 +6,7 @@ const MOST = 4;
 const STEP = 1.25;       // of a key or a button
 const WHEEL = 0.0025;    // of the logarithm of the scale, a pixel of the wheel
 const STILL = 5;         // pixels that a pointer may move and still click
+const LOWEST = 0.8;      // of the area's height: a point above it is seen while the drawing's top is
 const LINE = 16;         // pixels of a line, for wheels that count lines
 
 export class TreeViewport {
@@ -65,8 +66,8 @@ export class TreeViewport {
     this.#follow();
   }
 
-  /** The drawing shows other things: a scale that was chosen for the one before counts no longer. */
-  release() { this.#fits = this.#chosen = false; }
+  /** The drawing shows other things: a scale that was chosen for the one before counts no longer. *Fit* still does. */
+  release() { this.#chosen = false; }
 
   /** @param {'in' | 'out'} direction */
   step(direction) {
@@ -75,13 +76,14 @@ export class TreeViewport {
   }
 
   /**
-   * Scroll so that a point of the drawing is a third from the left and in the middle.
+   * Scroll so that a point of the drawing is a third from the left, and at the top of the drawing if the point is seen there;
+   * otherwise in the middle.
    * @param {number} x
    * @param {number} y
    */
-  centre(x, y) {
-    const {clientWidth, clientHeight} = this.scroll;
-    this.scroll.scrollTo(x * this.scale - clientWidth / 3, y * this.scale - clientHeight / 2);
+  reveal(x, y) {
+    const {clientWidth, clientHeight} = this.scroll, down = y * this.scale;
+    this.scroll.scrollTo(x * this.scale - clientWidth / 3, down < LOWEST * clientHeight ? 0 : down - clientHeight / 2);
   }
 
   /** Fit the drawing into its area, unless a person has chosen a scale. */

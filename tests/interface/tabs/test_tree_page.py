@@ -273,6 +273,21 @@ def test_the_drawing_is_fitted_again_when_the_session_is_added_until_a_scale_is_
     assert area.evaluate(overflow) <= 1
 
 
+def test_fit_holds_for_the_river_too_and_the_river_opens_at_its_first_row(tree: Visit) -> None:
+    area = tree.page.locator("#tree .tree-scroll")
+    overflow = "area => Math.max(area.scrollWidth - area.clientWidth, area.scrollHeight - area.clientHeight)"
+    tree.page.set_viewport_size({"width": 853, "height": 480})
+    draw_again(tree)
+    choose(tree, "tree-shape", "river")
+    draw_again(tree)
+    assert area.evaluate("area => area.scrollTop") == 0
+    tree.page.locator("#tree .fit").click()
+    choose(tree, "tree-shape", "tree")
+    draw_again(tree)
+    assert area.evaluate(overflow) <= 1
+    tree.page.set_viewport_size({"width": 1280, "height": 720})
+
+
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_a_drawing_saved_twice_gives_the_same_bytes(tree: Visit, tmp_path: Path, ending: str) -> None:
     choose(tree, "tree-shape", "river")

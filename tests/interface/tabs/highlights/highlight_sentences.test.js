@@ -98,15 +98,15 @@ const never = {...marked(Infinity, 1), entry: {excess: 0, loss: 1, rank: 1}};
 const threshold = (words, count) => said(sentences.thresholdSentence(words, count));
 
 test('the threshold is how much likelier the first choice was than the least surprising of the shown words', () => {
-  const words = [marked(1, 499), never, marked(0, 4617.9), marked(2, 2.57)], first = 'the model’s first choice was';
-  assert.equal(threshold(words, 1), `of 3, the most surprising first: ${first} at least 4,600 times likelier than it`);
-  assert.equal(threshold(words, 2), `of 3, the most surprising first: ${first} at least 490 times likelier than each`);
-  assert.equal(threshold(words, 3), `of 3, the most surprising first: ${first} at least 2.5 times likelier than each`);
-  assert.equal(threshold(words, 0), 'of 3, the most surprising first');
-  assert.equal(threshold([marked(0, 10)], 1), `of 1, the most surprising first: ${first} at least 10 times likelier than it`);
-  assert.equal(threshold([marked(0, 1.04)], 1), `of 1, the most surprising first: ${first} hardly likelier than it`);
-  assert.equal(threshold([marked(0, 3e5)], 1), `of 1, the most surprising first: ${first} more than 100,000 times likelier than it`);
-  assert.equal(threshold([marked(0, Infinity)], 1), `of 1, the most surprising first: ${first} more than 100,000 times likelier than it`);
+  const words = [marked(1, 499), never, marked(0, 4617.9), marked(2, 2.57)], first = 'its first choice was';
+  assert.equal(threshold(words, 1), `the most surprising of 3 where the model expected another word: ${first} at least 4,600 times likelier than it`);
+  assert.equal(threshold(words, 2), `the most surprising of 3 where the model expected another word: ${first} at least 490 times likelier than each`);
+  assert.equal(threshold(words, 3), `all where the model expected another word: ${first} at least 2.5 times likelier than each`);
+  assert.equal(threshold(words, 0), 'of 3 where the model expected another word');
+  assert.equal(threshold([marked(0, 10)], 1), `the only one where the model expected another word: ${first} at least 10 times likelier than it`);
+  assert.equal(threshold([marked(0, 1.04)], 1), `the only one where the model expected another word: ${first} hardly likelier than it`);
+  assert.equal(threshold([marked(0, 3e5)], 1), `the only one where the model expected another word: ${first} more than 100,000 times likelier than it`);
+  assert.equal(threshold([marked(0, Infinity)], 1), `the only one where the model expected another word: ${first} more than 100,000 times likelier than it`);
   assert.equal(threshold([never], 0), '');
 });
 
@@ -138,11 +138,11 @@ test('the figure of a highlighted word is the chance of the part that its card s
 });
 
 test('what is announced says how many words are marked, of how many, and by which threshold', () => {
-  const words = [marked(1, 50), never, marked(0, 1000), marked(2, 4)], first = 'the model’s first choice was';
+  const words = [marked(1, 50), never, marked(0, 1000), marked(2, 4)], first = 'its first choice was';
   const announced = count => said(sentences.markedSentence(words, count));
-  assert.equal(announced(2), `2 words are marked of 3, the most surprising first: ${first} at least 50 times likelier than each.`);
-  assert.equal(announced(1), `1 word is marked of 3, the most surprising first: ${first} at least 1,000 times likelier than it.`);
-  assert.equal(announced(0), '0 words are marked of 3, the most surprising first.');
+  assert.equal(announced(2), `2 words are marked, the most surprising of 3 where the model expected another word: ${first} at least 50 times likelier than each.`);
+  assert.equal(announced(1), `1 word is marked, the most surprising of 3 where the model expected another word: ${first} at least 1,000 times likelier than it.`);
+  assert.equal(announced(0), '0 words are marked, of 3 where the model expected another word.');
   assert.equal(sentences.markedSentence([never], 0), '', 'there is nothing to mark');
 });
 
