@@ -49,6 +49,12 @@ function commonEnd(old, now, most) {
 }
 
 /**
+ * Whether a change removes more than one word.
+ * @param {Pick<Change, 'removed'>} change
+ */
+export const removesWords = ({removed}) => /\S\s+\S/.test(removed);
+
+/**
  * The smallest change that leads from one text to another.
  * @param {string} old
  * @param {string} now

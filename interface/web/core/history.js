@@ -1,7 +1,7 @@
 // The history of a document: its steps as changes, the position of the text among them, and abandoned texts.
 /** @import {AbandonedText, AuthorRun, ConversationState, HistoryState, HistoryStep, Moment, NewStep, Span, TextState, Turn} from './types.d.ts' */
 import {agreeWithSpans, changeWithAuthors, earlierRuns, lengthOfRuns, runsAfterChange, runsAfterStep, runsWithin} from './authorship.js';
-import {applyChange, changeBetween, changeFits, inverseChange, lengthDifference} from './difference.js';
+import {applyChange, changeBetween, changeFits, inverseChange, lengthDifference, removesWords} from './difference.js';
 import {redoSpans, spansAfterChange, spansPatch, spansWithin, undoSpans} from './chosen_spans.js';
 import {canJoin, joinSteps} from './history_grouping.js';
 import {excerpt} from './text_words.js';
@@ -58,6 +58,12 @@ function contextBefore(text, start) {
   return `…${excerpt(before.replace(/^\S*\s|^[\udc00-\udfff]/u, ''), CONTEXT)}${space}`;
 }
 
+/**
+ * Whether the text before an undone step has words that the texts after it lack.
+ * @param {HistoryStep} step
+ */
+const isLostBy = step => removesWords(step) || (step.kind === 'reenter' && step.removed !== '');
+
 /** @typedef {TextState & {authors: AuthorRun[]}} AuthoredState */
 
 /**
@@ -101,7 +107,8 @@ export class EditHistory {
   #nextNumber = 1;    // of a step
 
   /**
-   * Add a step, or join it with the last one. Undone steps become an abandoned text.
+   * Add a step, or join it with the last one. The text that undone steps led to becomes an abandoned one, and so does each
+   * that one of them had replaced or shortened by words.
    * @param {NewStep} step
    * @param {TextState} state before the step
    * @param {{marks?: Span[], goal?: Span[], authors?: AuthorRun[]}} [options] `marks`: the spans of the inserted text,
@@ -337,7 +344,10 @@ export class EditHistory {
     this.left = this.left.map(entry => (entry.at > this.position ? this.#fromHere(state, entry) : entry));
     const gone = this.steps.slice(this.position);
     while (gone.length && !gone[gone.length - 1].inserted && !gone[gone.length - 1].turn) gone.pop();
-    if (gone.length) this.#keepAbandoned(state, this.#stateAt(this.position + gone.length, state), gone[gone.length - 1]);
+    for (const [index, step] of gone.entries()) {
+      const next = gone[index + 1], at = this.position + index + 1;
+      if (!next || isLostBy(next)) this.#keepAbandoned(state, this.#stateAt(at, state), step);
+    }
     this.steps.length = this.position;
   }
 

@@ -1,6 +1,6 @@
 // The texts that a document has had: found in its history, to be drawn and to be gone back to.
 /** @import {AbandonedText, HistoryStep, PastText, Span, TextState} from './types.d.ts' */
-import {applyChange} from './difference.js';
+import {applyChange, removesWords} from './difference.js';
 import {spansAfterChange, spansWithin} from './chosen_spans.js';
 import {stateAfter, stateBefore} from './history.js';
 
@@ -64,9 +64,6 @@ export function pastTexts(history, state) {
   }
   return found;
 }
-
-/** @param {HistoryStep} step */
-const removesWords = ({removed}) => /\S\s+\S/.test(removed);
 
 /** @type {(base: string, step: HistoryStep) => PastText[]} */
 function acceptedTexts(base, {inserted, logprobs, healed}) {

@@ -58,15 +58,21 @@ class Page {
 class Snapshots {
   states = [EMPTY];
   inserts = [false];   // whether the step to each state inserted anything
+  removed = [''];      // what it removed
   position = 0;
   left = new Set();    // the abandoned texts
 
-  add(state, inserts, {joined}) {
+  // Of the undone states the last one that something was inserted for is abandoned, and each that words were removed from.
+  add(state, inserts, {joined, removed}) {
     const tip = this.inserts.lastIndexOf(true), here = this.states[this.position];
-    if (tip > this.position && changeBetween(here.text, this.states[tip].text).inserted) this.left.add(this.states[tip].text);
-    this.states.length = this.inserts.length = this.position + (joined ? 0 : 1);
+    for (let at = this.position + 1; at <= tip; at += 1) {
+      const lost = at === tip || this.removed[at + 1].trim().split(/\s+/).length > 1;
+      if (lost && changeBetween(here.text, this.states[at].text).inserted) this.left.add(this.states[at].text);
+    }
+    this.states.length = this.inserts.length = this.removed.length = this.position + (joined ? 0 : 1);
     this.states.push(state);
     this.inserts.push(inserts);
+    this.removed.push(removed);
     this.position = this.states.length - 1;
   }
 }
@@ -93,7 +99,7 @@ function act(dice, page, owners, slow, cells) {
   page.change(change, types ? {kind: 'type', wait: dice.among([0, 5000])} : {kind: 'accept', marks, ids: [1]});
   const state = {text: page.state.text, spans: owners.spans, earlier: undefined};
   cells.set(state, owners.cells);
-  slow.add(state, Boolean(page.history.steps.at(-1).inserted), {joined: page.history.position === before});
+  slow.add(state, Boolean(page.history.steps.at(-1).inserted), {joined: page.history.position === before, removed: change.removed});
 }
 
 test('undoing and redoing restores every state with its spans', () => withDice(150, dice => {
@@ -194,6 +200,20 @@ test('several undone steps are abandoned as one, without removals at their end',
   for (let turn = 0; turn < 4; turn += 1) page.undo();
   page.accept(' 2');
   assert.deepEqual(page.texts('left'), ['one two three']);
+});
+
+test('a long text that an undone step had replaced is abandoned too', () => {
+  const page = new Page();
+  page.accept('The lamp went out.');
+  page.accept(' Nobody came for a long time, and the sea rose.');
+  page.write(' Then morning came.');
+  const longest = page.state.text;
+  page.change({start: 18, removed: longest.slice(18), inserted: ''}, {kind: 'reenter'});
+  page.write(' And that was all.');
+  const detour = page.state.text;
+  for (let turn = 0; turn < 3; turn += 1) page.undo();
+  page.write(' Then night fell.');
+  assert.deepEqual(new Set(page.texts('left')), new Set([longest, detour]));
 });
 
 test('undone removals alone are not kept', () => {
