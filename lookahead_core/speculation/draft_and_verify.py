@@ -8,9 +8,9 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
@@ -33,6 +33,13 @@ CERTAIN_ENOUGH = 0.6
 """A costly drafter is not used at a node where an earlier drafter in the list guesses with a higher probability."""
 MAX_ODDS = 0.995
 """Upper bound on the odds of one guess, not of its path, before they are corrected by the sampling noise."""
+
+DraftObserver: TypeAlias = Callable[[DraftTree, Sequence[Node], int], None]
+"""A function that is called after each verified pass with its draft, the accepted nodes and the id of the next token.
+
+The accepted nodes are the draft's root and the accepted draft nodes, parents first; the next token is the one that the
+model chose after the last of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +134,8 @@ class Speculation:
         self._hidden_length = 0
         """The number of tokens from the root to the token that was chosen from `_hidden`."""
         self._drafting_seconds = 0.0
+        self.observer: DraftObserver | None = None
+        """Called in `learn_from_pass` with the draft, which it must not change; None to observe nothing."""
 
     @property
     def needs_hidden(self) -> bool:
@@ -305,6 +314,8 @@ class Speculation:
         """
         draft, self._draft = self._draft, None
         assert draft is not None
+        if self.observer is not None:
+            self.observer(draft, accepted, path[-1])
         for node, token_id in zip(accepted, path[len(path) - len(accepted) :], strict=True):
             for name, guess in draft.by_node[node].guesses:
                 self.accuracy.learn(name, guess, guess.token_id == token_id)

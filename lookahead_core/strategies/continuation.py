@@ -10,7 +10,7 @@ import torch
 
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.prediction import Prediction
-from lookahead_core.speculation.acceptance import accept_by_rejection, accepted_path
+from lookahead_core.speculation.acceptance import Acceptance, accept_by_rejection, accepted_path
 from lookahead_core.speculation.draft_and_verify import Pass, Speculation
 from lookahead_core.speculation.draft_value import PassLoad, noise_adjustment
 from lookahead_core.strategies.rules import ModelRules, RuledOutError
@@ -243,16 +243,26 @@ class Continuation:
     def _sample(self, logprobs: torch.Tensor, node: Node) -> int:
         """Return the id of a token sampled after a node from `logprobs`, to which all options have been applied.
 
-        If the continuation uses rejection and drafts, it is sampled by rejection of the tokens drafted right below the
-        node; otherwise with seeded Gumbel noise, or the only token left if there is one.
+        If the continuation uses rejection and drafts, it is sampled by rejection; otherwise with seeded Gumbel noise,
+        or the only token left if there is one.
         """
+        if self.uses_rejection and self.speculation is not None:
+            return self.sample_by_rejection(logprobs, node).token_id
         position, seed = node.depth + self.unread_tokens, self.options.seed or 0
-        if not self.uses_rejection or self.speculation is None:
-            return sample_token(logprobs, seed=seed, stream=self.options.stream, position=position)
+        return sample_token(logprobs, seed=seed, stream=self.options.stream, position=position)
+
+    def sample_by_rejection(self, logprobs: torch.Tensor, node: Node) -> Acceptance:
+        """Return the token that follows a node by rejection sampling of the tokens that are drafted right below it.
+
+        `logprobs`, of shape (vocabulary,), are those to sample from, with all options applied. The random numbers
+        depend on the seed, the stream and the position alone. `speculation` must be set. Nothing is stored.
+        """
+        assert self.speculation is not None
+        position, seed = node.depth + self.unread_tokens, self.options.seed or 0
         drafted = self.speculation.drafted_below(node)
         generator = random.Random(f"{seed} {self.options.stream} {position}")
         uniforms = [generator.random() for _ in drafted]
-        return accept_by_rejection(logprobs.exp(), drafted, uniforms, generator.random()).token_id
+        return accept_by_rejection(logprobs.exp(), drafted, uniforms, generator.random())
 
     def _noise(self, depth: int, token_id: int) -> float:
         """Return the Gumbel noise of a token that follows a node `depth` levels below the continuation's node.
