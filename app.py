@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 SETTING_ARGUMENTS = (
-    *("model", "device", "device_map", "dtype", "engine", "trust_remote_code"),
+    *("model", "draft_model", "device", "device_map", "dtype", "engine", "trust_remote_code"),
     *("auth", "root_path", "mcp"),
 )
 """Arguments that override the setting of the same name."""
@@ -37,8 +37,8 @@ examples:
   python app.py --model ./folder --host 0.0.0.0    a local folder, for everybody on this network
 
 environment:
-  LOOKAHEAD_MODEL, LOOKAHEAD_DEVICE, LOOKAHEAD_DEVICE_MAP, LOOKAHEAD_DTYPE, LOOKAHEAD_ENGINE and
-  LOOKAHEAD_TRUST_REMOTE_CODE (true or false) set the defaults of the arguments of the same names.
+  LOOKAHEAD_MODEL, LOOKAHEAD_DRAFT_MODEL, LOOKAHEAD_DEVICE, LOOKAHEAD_DEVICE_MAP, LOOKAHEAD_DTYPE, LOOKAHEAD_ENGINE
+  and LOOKAHEAD_TRUST_REMOTE_CODE (true or false) set the defaults of the arguments of the same names.
   LOOKAHEAD_COMPUTE (auto, packed or plain) selects how forward passes are computed on a CPU.
   LOOKAHEAD_CACHE_DIR is the folder that keeps the default model.
   LOOKAHEAD_CACHE_MB (2048) limits the memory of the KV caches of all documents together.
@@ -70,6 +70,11 @@ def parser() -> Parser:
     created = Parser(description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = created.add_argument
     add("--model", metavar="NAME", help="The model to load: a name on the Hub, a folder or a .gguf file.")
+    add(
+        "--draft-model",
+        metavar="NAME",
+        help="A smaller model with the same tokens, which drafts tokens on the Lab's page Speculation.",
+    )
     add("--revision", metavar="NAME", help="The branch, tag or commit of a model on the Hub.")
     add("--device", choices=CHOICES["device"], help="The device that the model runs on; auto takes the fastest.")
     add(
@@ -177,6 +182,19 @@ def model_loader(
     return load
 
 
+def draft_model_loader(settings: Settings) -> Callable[..., Model] | None:
+    """The function that loads the draft model of the settings, called in the loader's thread; None if there is none."""
+    if not settings.draft_model:
+        return None
+
+    def load(report: Callable[[str, float | None], None]) -> Model:
+        from lookahead_core import load_model
+
+        return load_model(settings.draft_model, settings=settings, report=report)
+
+    return load
+
+
 def gpu_decorator() -> Any:
     """The decorator for functions on shared GPUs (`spaces.GPU`); None where the environment does not ask for them.
 
@@ -200,7 +218,8 @@ def __getattr__(name: str) -> object:
     from interface import ModelLoader, build
 
     settings = settings_of(parser().parse_args([]))
-    globals()[name] = build(ModelLoader(model_loader(settings, None), settings), settings.address or None)
+    loader = ModelLoader(model_loader(settings, None), settings, draft_model_loader(settings))
+    globals()[name] = build(loader, settings.address or None)
     return globals()[name]
 
 
@@ -220,7 +239,9 @@ def main() -> None:
     from interface import ModelLoader, answer_unreadable_requests, build, configure_logs, launch_options, remember_peers
 
     configure_logs(settings.log)
-    loader = ModelLoader(model_loader(settings, arguments.revision, decorate, lambda: page), settings)
+    # Workers on shared GPUs have one model; the page that uses a second one does not run there.
+    load_draft = draft_model_loader(settings) if decorate is None else None
+    loader = ModelLoader(model_loader(settings, arguments.revision, decorate, lambda: page), settings, load_draft)
     page = build(loader, settings.address or None)
     address = {"server_name": arguments.host, "server_port": arguments.port, "share": arguments.share}
     access = {"auth": accounts_of(settings.auth), "root_path": settings.root_path or None}

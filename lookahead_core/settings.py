@@ -26,6 +26,9 @@ class Settings:
 
     model: str = ""
     """The model: a Hub id, a folder or a .gguf file; empty for the default. LOOKAHEAD_MODEL"""
+    draft_model: str = ""
+    """A smaller model with the same tokens, for the Lab's page on speculation: as `model`; empty for none.
+    LOOKAHEAD_DRAFT_MODEL"""
     device: str = "auto"
     """auto, cpu, cuda or mps. LOOKAHEAD_DEVICE"""
     device_map: str = ""

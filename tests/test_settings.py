@@ -21,6 +21,7 @@ from lookahead_core.settings import Settings
 
 DEFAULTS = {
     "model": "",
+    "draft_model": "",
     "device": "auto",
     "device_map": "",
     "dtype": "auto",
@@ -66,6 +67,7 @@ def test_settings_that_are_not_set_have_their_defaults(monkeypatch: pytest.Monke
     ("name", "raw", "value"),
     [
         ("model", " gpt2 ", "gpt2"),
+        ("draft_model", "distilgpt2", "distilgpt2"),
         ("device", "cuda", "cuda"),
         ("device_map", "balanced", "balanced"),
         ("dtype", "bfloat16", "bfloat16"),

@@ -54,19 +54,28 @@ class ModelLoader:
     if loading fails. Both may be read from any thread.
     """
 
-    def __init__(self, load: Callable[[Report], Model], settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        load: Callable[[Report], Model],
+        settings: Settings | None = None,
+        load_draft: Callable[[Report], Model] | None = None,
+    ) -> None:
         """`load` returns the model. `run` calls it once, with a function to which it reports its progress.
 
-        `settings` has the limits of all requests to the model, those of `Settings()` if it is None.
+        `settings` has the limits of all requests to the model, those of `Settings()` if it is None. `load_draft`
+        returns the draft model in the same manner; None for none.
 
         That function takes a sentence and the fraction that is done, from 0 to 1, or None. A sentence that begins with
         "Downloading" sets the state "downloading".
         """
         self._load = load
+        self._load_draft = load_draft
         self.settings = settings or Settings()
         """The settings, with the limits of all requests."""
         self.model: Model | None = None
         """The model, with the scheduler as its engine; None until it is loaded and warmed up."""
+        self.draft_model: Model | None = None
+        """The draft model, for the scheduler's thread only; None without one, and until both models are loaded."""
         self.loading = LoadingState("loading", "Starting")
         self.counts = OperationCounts()
         """What the server counts for its metrics."""
@@ -86,6 +95,7 @@ class ModelLoader:
         """
         try:
             model = _with_scheduler(self._load(self._report), self.settings)
+            draft_model = self._draft_model_for(model)
             self._report("Warming up", None)
             _warm_up(model)
         except (LookaheadError, ValueError) as error:
@@ -94,6 +104,7 @@ class ModelLoader:
             logging.getLogger(__name__).exception("The model could not be loaded.", extra={SAFE: True})
             self._fail(UNEXPECTED.format(type(error).__name__))
         else:
+            self.draft_model = draft_model
             self.model, self.loading = model, LoadingState("ready", model.describe())
             print(f"Ready: {model.describe()}", flush=True)
             log_event("ready", model=model.describe())
@@ -123,6 +134,21 @@ class ModelLoader:
         from interface.server.call_runner import CallRunner  # imported here, since it imports this module
 
         return CallRunner(self)
+
+    @property
+    def has_draft_model(self) -> bool:
+        """Whether there is a draft model, or will be once it is loaded."""
+        return self._load_draft is not None
+
+    def _draft_model_for(self, model: Model) -> Model | None:
+        """Load and return the draft model; None if there is none. Raises ModelError if its tokens are others."""
+        if self._load_draft is None:
+            return None
+        from lookahead_core.document.drafting import require_same_tokens  # imported late, since it imports torch
+
+        draft_model = self._load_draft(self._report)
+        require_same_tokens(model, draft_model)
+        return draft_model
 
     def _report(self, sentence: str, fraction: float | None) -> None:
         state = "downloading" if sentence.startswith("Downloading") else "loading"

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ import pytest
 
 import app
 from interface import ModelLoader, build, launch_options
-from lookahead_core import Model, ModelError, Settings
+from lookahead_core import LookaheadError, Model, ModelError, Settings, load_model
 from lookahead_core.loading import load_model as models
+from tests.conftest import tiny_llama
 
 ROOT = Path(__file__).parents[2]
 
@@ -258,3 +259,25 @@ def test_progress_is_a_state_of_the_page(tiny_model: Model) -> None:
     loader.run()
     assert [(loading.state, loading.fraction) for loading in seen] == [("downloading", 0.5), ("loading", None)]
     assert loader.loading.state == "ready"
+
+
+def test_a_draft_model_is_loaded_beside_the_model_and_refused_if_its_tokens_are_others(
+    monkeypatch: pytest.MonkeyPatch, tiny_model: Model, draft_model: Model, fallback_tokenizer: Any
+) -> None:
+    monkeypatch.setenv("LOOKAHEAD_DRAFT_MODEL", "of the environment")
+    assert app.settings_of(app.parser().parse_args([])).draft_model == "of the environment"
+    settings = app.settings_of(app.parser().parse_args(["--draft-model", "/nowhere"]))
+    assert app.draft_model_loader(replace(settings, draft_model="")) is None
+    load = app.draft_model_loader(settings)
+    assert load is not None
+    with pytest.raises(LookaheadError, match="/nowhere"):
+        load(lambda sentence, fraction: None)
+    loader = ModelLoader(lambda report: tiny_model, settings, lambda report: draft_model)
+    assert loader.has_draft_model and loader.draft_model is None
+    loader.run()
+    assert loader.loading.state == "ready" and loader.draft_model is draft_model
+    other = load_model(tiny_llama(len(fallback_tokenizer)), tokenizer=fallback_tokenizer)
+    loader = ModelLoader(lambda report: tiny_model, settings, lambda report: other)
+    loader.run()
+    assert (loader.loading.state, loader.model) == ("error", None)
+    assert "has another tokenizer than" in loader.loading.sentence
