@@ -140,7 +140,7 @@ class DocumentDrafting:
         if options.heads is not None:
             drafters.append(HeadsDrafter(options.heads, self.model))
         if options.draft_model is not None:
-            vocabulary, choose = self.model.vocabulary, _chooser(options, unread)
+            vocabulary, choose = self.model.vocabulary, draft_chooser(options, unread)
             drafters.append(DraftModelDrafter(options.draft_model, vocabulary, choose, self.accuracy))
         return drafters
 
@@ -166,7 +166,7 @@ def require_same_tokens(model: Model, smaller: Any) -> None:
         )
 
 
-def _chooser(options: StreamOptions, unread: int) -> Choose:
+def draft_chooser(options: StreamOptions, unread: int) -> Choose:
     """Return a function that chooses a draft model's next token: (row of log-probabilities, path) -> (token id, odds).
 
     The row has the shape (vocabulary,). The path holds all token ids before the new token, except for the `unread` ones

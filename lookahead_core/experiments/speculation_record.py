@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+import torch
 
 from lookahead_core.document.document import Document
+from lookahead_core.document.drafting import draft_chooser, require_same_tokens
 from lookahead_core.document.generation_start import GenerationStart
 from lookahead_core.document.stream import StreamStep, stream_steps
+from lookahead_core.engines.engine import Engine
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.experiments.cache_experiment import require_cache
 from lookahead_core.experiments.decoding_experiment import DecodingOptions, OddsOfToken, odds_after_options
@@ -27,7 +31,7 @@ MAX_TOKENS = 60
 """The most tokens of a recorded text: the record is for a figure of each pass."""
 DRAWS = 1_000
 """Draws of `rejection_steps` unless another number is given."""
-DRAWS_IN_STEP = 25
+DRAWS_IN_STEP = 10
 """Draws between two of its steps."""
 
 AddedKind = Literal["correction", "bonus", "alone"]
@@ -131,6 +135,8 @@ class SpeculationRecord:
     """The tokens of the text that was drafted and verified, with an end token if it ended."""
     texts: tuple[str, ...] = ()
     """The text that each of these tokens adds; may be empty."""
+    ended: bool = False
+    """Whether the last of these tokens is an end token."""
     plain_token_ids: tuple[int, ...] = ()
     """The tokens of the plain text: the same prompt and options, without drafts, in a cache of its own."""
     plain_texts: tuple[str, ...] = ()
@@ -172,10 +178,10 @@ class RejectionDraws:
 def speculation_record(model: Model, prompt: str, **options: Any) -> SpeculationRecord:
     """Continue a prompt by speculative decoding and without drafts; return all passes of the first, and both texts.
 
-    `options` are those of `SpeculationOptions`. How much is drafted depends on the measured times of passes, so the
-    passes of two records may differ; the text does not. Raises ValueError for a wrong option, LookaheadError for an
-    empty prompt if the model has no start token, and ModelError if the engine has no cache, or the draft model has
-    other tokens.
+    `options` are those of `SpeculationOptions`. How much is drafted follows the assumed costs of passes, those of a new
+    `PassCosts`, and not measured ones, so that the same call gives the same record. Raises ValueError for a wrong
+    option, LookaheadError for an empty prompt if the model has no start token, and ModelError if the engine has no
+    cache, or the draft model has other tokens.
     """
     return last_step(speculation_steps(model, prompt, **options))
 
@@ -196,13 +202,20 @@ def speculation_steps(model: Model, prompt: str, **options: Any) -> Iterator[Spe
     stream = checked.stream_options()
     reader = document.generation_start(stream).stream_reader(stream)
     found = SpeculationRecord(_names(checked), len(document.token_ids))
-    if reader.continuation.speculation is not None:
-        reader.continuation.speculation.observer = observe
+    speculation = reader.continuation.speculation
+    if speculation is not None:
+        speculation.costs, speculation.observer = PassCosts(), observe
     steps: list[StreamStep] = []
     for _, step in stream_steps(model.engine, [reader]):
         steps.append(step)
         if len(steps) == _won(passes):
-            found = replace(found, passes=tuple(passes), token_ids=_ids(steps), texts=_texts(steps))
+            found = replace(
+                found,
+                passes=tuple(passes),
+                token_ids=_ids(steps),
+                texts=_texts(steps),
+                ended=step.finish == "end",
+            )
             yield found
     plain = Document(model, prompt).stream(**_plain_options(checked))
     for _ in plain:
@@ -221,7 +234,7 @@ def rejection_steps(model: Model, prompt: str, draws: int = DRAWS, **options: An
 
     A generator with a step before the first draw, after each DRAWS_IN_STEP, and at the end. Each draw has a draft of
     its own, made by the drafters of `options`, which are those of `SpeculationOptions`. The draws are those of the
-    streams 0, 1, 2, … with `speculate="rejection"`, except that drafts do not depend on measured times. Raises
+    streams 0, 1, 2, … with `speculate="rejection"`, with the costs that `speculation_record` assumes. Raises
     ValueError at temperature 0, and the errors of `speculation_record`.
     """
     checked = parse_options(SpeculationOptions, options, "speculation_record")
@@ -234,11 +247,15 @@ def rejection_steps(model: Model, prompt: str, draws: int = DRAWS, **options: An
     yield found
     stream = checked.stream_options(speculate=REJECTION, max_new_tokens=2)
     start = document.generation_start(stream)
+    choices = _Choices(start, stream)
+    drafters = [*checked.drafters, *choices.drafters]
     logprobs = start.odds(stream)
     counts: dict[int, int] = {}
     drafted = accepted = 0
     for number in range(draws):
-        acceptance, tokens = _draw(start, replace(stream, stream=number), logprobs)
+        choices.stream = number
+        own = replace(stream, stream=number, drafters=drafters, draft_model=None)
+        acceptance, tokens = _draw(start, own, logprobs)
         counts[acceptance.token_id] = counts.get(acceptance.token_id, 0) + 1
         drafted += tokens > 0
         accepted += acceptance.accepted
@@ -247,7 +264,43 @@ def rejection_steps(model: Model, prompt: str, draws: int = DRAWS, **options: An
             yield found
 
 
-def _draw(start: GenerationStart, options: StreamOptions, logprobs: Any) -> tuple[Acceptance, int]:
+class _Choices:
+    """The draft model's guesses of the first token, one for each stream, from a single row of log-probabilities.
+
+    Without this, each draw would make the draft model read the prompt again.
+    """
+
+    def __init__(self, start: GenerationStart, options: StreamOptions) -> None:
+        """`options` have the draft model, if there is one, which must have the same tokens."""
+        self.stream = 0
+        """The stream whose noise the next guess is chosen with."""
+        self.drafters: list[Drafter] = []
+        """The drafter of the draft model; empty without one."""
+        self._options = options
+        self._unread = len(start.token_ids) - start.head.depth
+        self._rows: dict[Node, torch.Tensor] = {}
+        draft_model = options.draft_model
+        if draft_model is not None:
+            require_same_tokens(start.model, draft_model)
+            self._engine = draft_model.engine
+            once = replace(draft_model, engine=cast("Engine", self))
+            self.drafters = [DraftModelDrafter(once, start.model.vocabulary, self._choose, start.drafting.accuracy)]
+
+    def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
+        """Return the rows of `Engine.evaluate`; each node is evaluated once."""
+        for node in nodes:
+            if node not in self._rows:
+                self._rows[node] = self._engine.evaluate([node])[0].clone()
+        return torch.stack([self._rows[node] for node in nodes])
+
+    def free(self, nodes: Sequence[Node]) -> None:
+        self._engine.free(nodes)
+
+    def _choose(self, row: torch.Tensor, path: Sequence[int]) -> tuple[int, torch.Tensor | None]:
+        return draft_chooser(replace(self._options, stream=self.stream), self._unread)(row, path)
+
+
+def _draw(start: GenerationStart, options: StreamOptions, logprobs: torch.Tensor) -> tuple[Acceptance, int]:
     """Return the first token of a stream that uses rejection, and how many tokens were drafted for it.
 
     `logprobs` are those that the token is drawn with. The draft is removed from the tree again.

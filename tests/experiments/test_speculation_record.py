@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from lookahead_core import Document, Model, load_model
-from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import ModelError
 from lookahead_core.experiments.speculation_record import (
     SpeculationRecord,
@@ -23,12 +22,6 @@ from tests.support.drafting import Oracle, Random
 
 PROMPT = "One two three, one two three, one two"
 SAMPLED = {"temperature": 0.9, "top_p": 0.9, "seed": 11}
-
-
-@pytest.fixture(autouse=True)
-def costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The costs of passes stay as assumed, so that the size of drafts does not depend on the speed of this computer."""
-    monkeypatch.setattr(PassCosts, "record", lambda costs, nodes, seconds: None)
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +136,14 @@ def test_steps_grow_and_are_consistent_while_the_record_is_made(model: Model) ->
         assert sum(one.accepted + 1 for one in step.passes) == len(step.token_ids) == len(step.texts)
     assert {step.equal for step in steps[:-1]} == {None} and steps[-1].equal is True
     assert steps[-1] == last_step(iter(steps))
+
+
+def test_a_record_is_the_same_again_whatever_passes_have_cost(model: Model) -> None:
+    before = speculation_record(model, PROMPT, tokens=20, **SAMPLED)
+    assert any(one.nodes for one in before.passes)
+    for nodes in (1, 2, 4, 8, 16, 32, 64) * 20:
+        model.engine.pass_costs.record(nodes, float(nodes))
+    assert speculation_record(model, PROMPT, tokens=20, **SAMPLED) == before
 
 
 def test_an_observer_sees_the_draft_and_the_stream_stays_as_it_was(model: Model) -> None:

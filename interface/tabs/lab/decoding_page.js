@@ -9,11 +9,12 @@ import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
-import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
 import {formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
+import {ODDS_HEADS, drawsSentence, oddsPlot, oddsRows} from './odds.js';
 import {savePngOf} from '../../web/ui/png_file.js';
+import {showDrawing} from './drawing.js';
 import {table} from './tables.js';
 
 const WAITING = 'The odds are computed when the model is ready.';
@@ -139,12 +140,12 @@ class DecodingPage extends ExperimentPage {
     const found = /** @type {DecodingView} */ (/** @type {unknown} */ (view)), {draws} = found, settled = state === 'settled';
     this.next.hidden = false;
     find(this.next, '.options').textContent = words.optionsSentence(found);
-    find(this.next, '.odds .wide').replaceChildren(table(words.ODDS_HEADS, words.oddsRows(found)));
-    if (settled) this.oddsLine.show(words.drawsSentence(found), 'settled');
+    find(this.next, '.odds .wide').replaceChildren(table(ODDS_HEADS, oddsRows(found)));
+    if (settled) this.oddsLine.show(drawsSentence(found), 'settled');
     else if (draws) this.oddsLine.show(`${formatNumber(draws.number)} of ${formatNumber(DRAWS)} tokens are drawn`, 'thinking', draws.number / DRAWS);
     if (!settled && draws && performance.now() - this.plotted < PLOT_INTERVAL) return;
     this.plotted = performance.now();
-    this.plots.draw([plotOf(found)]).catch(() => this.oddsLine.show(NO_PLOTS, 'error'));
+    this.plots.draw([oddsPlot(found)]).catch(() => this.oddsLine.show(NO_PLOTS, 'error'));
   }
 
   /** Which paths the tree shows. @returns {Shown} */
@@ -157,14 +158,8 @@ class DecodingPage extends ExperimentPage {
 
   #drawTree() {
     if (!this.tree) return;
-    const parsed = new DOMParser().parseFromString(this.#svg(), 'image/svg+xml'), {picture} = this;
-    const svg = /** @type {SVGSVGElement} */ (/** @type {unknown} */ (document.importNode(parsed.documentElement, true)));
-    const width = Number(svg.getAttribute('width')), height = Number(svg.getAttribute('height'));
-    const scale = Math.min(1, fittingScale({width, height}, {width: picture.clientWidth, height: TREE_HEIGHT}, READABLE));
-    svg.setAttribute('width', String(width * scale));
-    svg.setAttribute('height', String(height * scale));
-    const fresh = !picture.firstElementChild;
-    picture.replaceChildren(svg);
+    const {picture} = this, fresh = !picture.firstElementChild;
+    showDrawing(picture, this.#svg(), TREE_HEIGHT);
     // The prompt is at the left, in the middle of a high tree.
     if (fresh) picture.scrollTop = (picture.scrollHeight - picture.clientHeight) / 2;
     this.pointed.textContent = POINT;
@@ -183,22 +178,4 @@ class DecodingPage extends ExperimentPage {
 function prefixesOf(key) {
   const ids = key.split(' ');
   return ids.map((_, index) => ids.slice(0, index + 1).join(' '));
-}
-
-/**
- * The plot of the odds of the next token: the model's, those with the options, and how often each was drawn.
- * @param {DecodingView} view
- * @returns {import('./plots.js').Plot}
- */
-function plotOf({odds, draws}) {
-  return {
-    title: 'The likeliest next tokens: the model’s odds, and the odds that samples are drawn by', unit: 'odds', below: 'token', table: 'the table below',
-    x: odds.map((_, index) => index), labels: odds.map(({text}) => visibleText(text).trim()),
-    lines: [
-      {name: 'the model’s odds', y: odds.map(({raw}) => raw)}, {name: 'with the options', y: odds.map(({processed}) => processed)},
-      ...draws ? [{
-        name: 'drawn', points: true, y: draws.counts.map(count => count / draws.number), spread: odds.map(({processed}) => words.spreadOf(processed, draws.number)),
-      }] : [],
-    ],
-  };
 }

@@ -1,6 +1,6 @@
 // The result of the decoding experiment as sentences, and as rows of tables.
 /** @import {BeamTreeNode, DecodingView} from '../../web/core/types.d.ts' */
-import {formatNumber, formatPercent, quotedText, visibleText} from '../../web/core/figures_and_labels.js';
+import {formatPercent, quotedText, visibleText} from '../../web/core/figures_and_labels.js';
 import {isDropped, textName} from './decoding_tree.js';
 
 /** A log-probability with two decimals and a proper minus sign. @param {number | null} value */
@@ -13,37 +13,6 @@ export const textRows = ({texts}) => texts.map(text =>
   [textName(text), visibleText(text.texts.join('').trimStart()) + (text.ended ? ' [end]' : ''), figure(text.total), figure(text.average), formatPercent({p: text.repetition})]);
 
 export const TEXT_NOTE = 'Total: the sum of the log-probabilities that the model gives to the tokens; nearer to 0 is likelier. Average: the total divided by the number of tokens. Repeats: the part of all sequences of three tokens that came before in the same text.';
-
-export const ODDS_HEADS = ['Token', 'The model’s odds', 'With the options', 'Drawn'];
-
-/**
- * The rows of the table of odds: each token, and all others together.
- * @param {DecodingView} view
- * @returns {string[][]}
- */
-export function oddsRows({odds, others, draws}) {
-  const left = draws ? draws.number - draws.counts.reduce((sum, count) => sum + count, 0) : 0;
-  /** @type {(count: number) => string} */
-  const drawn = count => (draws ? formatPercent({p: count / draws.number}) : '–');
-  return [
-    ...odds.map(({text, raw, processed}, index) => [visibleText(text), formatPercent({p: raw}), formatPercent({p: processed}), drawn(draws?.counts[index] ?? 0)]),
-    ['all others', formatPercent({p: others[0]}), formatPercent({p: others[1]}), drawn(left)],
-  ];
-}
-
-/**
- * Two standard deviations of a frequency: in 95 of 100 experiments it is no farther from the odds.
- * @param {number} p the odds
- * @param {number} number of draws
- */
-export const spreadOf = (p, number) => 2 * Math.sqrt(p * (1 - p) / number);
-
-/** How near the frequencies are to the odds, in one sentence. @param {DecodingView} view */
-export function drawsSentence({odds, draws}) {
-  if (!draws) return '';
-  const possible = odds.flatMap(({processed}, index) => (processed > 0 ? [Math.abs(draws.counts[index] / draws.number - processed) <= spreadOf(processed, draws.number)] : []));
-  return `${formatNumber(draws.number)} tokens are drawn: ${possible.filter(Boolean).length} of ${possible.length} frequencies lie within two standard deviations of the odds, as 95 of 100 do on average.`;
-}
 
 /** What the options do to the odds, in one sentence. @param {Pick<DecodingView, 'odds'>} view */
 export function optionsSentence({odds}) {

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.branch_request import BranchRequest
-from interface.server.page_session import PAINT_INTERVAL, PageSession, View
+from interface.server.page_session import PageSession, View
 from interface.tabs.lab.experiment_request import ExperimentRequest
+from interface.tabs.lab.experiment_steps import painted_steps
 from lookahead_core.serving.json_values import json_safe
 from lookahead_core.validation import check_choice, check_integer, parse_options
 
 if TYPE_CHECKING:
     from lookahead_core.document.results import BeamNode
-    from lookahead_core.experiments.decoding_experiment import DecodedText, DecodingExperiment, DecodingOptions
+    from lookahead_core.experiments.decoding_experiment import (
+        DecodedText,
+        DecodingExperiment,
+        DecodingOptions,
+        OddsOfToken,
+    )
 
     Step = tuple[DecodingExperiment, Mapping[int, int] | None]
 
@@ -50,24 +55,14 @@ class DecodingSession(PageSession):
     background = True
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Run the part that the request asks for: a generator of JSON values, the whole result in the last one.
+        """Run the part that the request asks for: the generator that `painted_steps` returns, with views of `as_json`.
 
-        Each other step has the state "thinking" and as `view` the result so far, see `as_json`; or it is `{}`, since
-        views are made at most every PAINT_INTERVAL seconds. `request` must be a DecodingRequest. Raises the errors of
-        `decoding_experiment`.
+        `request` must be a DecodingRequest. Raises the errors of `decoding_experiment`.
         """
         assert isinstance(request, DecodingRequest)
         part, options = request.experiment["part"], request.experiment["options"]
         steps = self._draws(request.text, options) if part == "draws" else self._texts(request.text, options, part)
-        step, painted = None, -math.inf
-        for step in steps:
-            if time.monotonic() - painted < PAINT_INTERVAL:
-                yield {}
-                continue
-            yield {"state": "thinking", "view": as_json(*step)}
-            painted = time.monotonic()
-        assert step is not None
-        yield {"state": "settled", "view": as_json(*step)}
+        return painted_steps(steps, lambda step: as_json(*step))
 
     def _texts(self, prompt: str, options: DecodingOptions, part: str) -> Iterator[Step]:
         from lookahead_core.experiments.decoding_experiment import decoding_steps
@@ -89,25 +84,27 @@ class DecodingSession(PageSession):
 
 
 def as_json(found: DecodingExperiment, counts: Mapping[int, int] | None) -> View:
-    """Return a result of the experiment as JSON values: the lists `odds`, `texts` and `tree`, `others` and `draws`.
+    """Return a result of the experiment as JSON values: those of `odds_as_json`, and the lists `texts` and `tree`."""
+    view = {
+        "texts": [_text_as_json(text) for text in found.texts],
+        "tree": [_node_as_json(node) for node in found.beam_tree],
+    }
+    return cast("View", json_safe(odds_as_json(found.odds, counts) | view))
+
+
+def odds_as_json(odds: Sequence[OddsOfToken], counts: Mapping[int, int] | None) -> View:
+    """Return the odds of next tokens as JSON values: the lists `odds` and `others`, and `draws`.
 
     `others` is the probability of all tokens that are not among `odds`, as [raw, processed]. `counts` says how often
     each token was drawn: `draws` has their `number`, and `counts` in the order of `odds`; it is None without draws.
     """
-    odds = [{"id": one.token_id, "text": one.text, "raw": one.raw, "processed": one.processed} for one in found.odds]
-    others = [max(0.0, 1 - math.fsum(getattr(one, name) for one in found.odds)) for name in ("raw", "processed")]
-    drawn = counts and {
-        "number": sum(counts.values()),
-        "counts": [counts.get(one.token_id, 0) for one in found.odds],
-    }
-    view = {
-        "odds": odds,
+    others = [max(0.0, 1 - math.fsum(getattr(one, name) for one in odds)) for name in ("raw", "processed")]
+    drawn = counts and {"number": sum(counts.values()), "counts": [counts.get(one.token_id, 0) for one in odds]}
+    return {
+        "odds": [{"id": one.token_id, "text": one.text, "raw": one.raw, "processed": one.processed} for one in odds],
         "others": others,
-        "texts": [_text_as_json(text) for text in found.texts],
-        "tree": [_node_as_json(node) for node in found.beam_tree],
         "draws": drawn or None,
     }
-    return cast("View", json_safe(view))
 
 
 def _text_as_json(text: DecodedText) -> dict[str, Any]:

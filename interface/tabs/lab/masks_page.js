@@ -5,13 +5,14 @@ import {SLOT_HEADS, maskSvg, nodesUpTo, passSentence, slotRows, slotSentence} fr
 import {downloadFile, find} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
+import {showDrawing} from './drawing.js';
 import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
 const POINT = 'Point at a token, a slot or a row to see what the token attends to; the arrow keys choose one too.';
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
-const BEAT = 1500;   // milliseconds of a pass while the passes are played
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {prompt: 'text', k: {low: 1, high: 6}, depth: {low: 1, high: 8}};
 
@@ -25,25 +26,18 @@ export async function start({server}) {
 class MasksPage extends ExperimentPage {
   /** @type {number | null} */
   slot = null;   // the chosen one
-  /** @type {ReturnType<typeof setInterval> | undefined} */
-  #playing;
 
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server */
   constructor(elements, server) {
     super(elements, server, '#lab-masks', KINDS);
     const {result} = this;
     this.figure = find(result, '.figure');
-    this.slider = find(result, '.passes input', HTMLInputElement);
-    this.player = find(result, '.play');
+    this.player = new PassPlayer(result, () => this.#showPass());
   }
 
   /** @override */
   start() {
-    const {result, slider, figure} = this;
-    slider.addEventListener('input', () => this.#showPass(Number(slider.value)));
-    find(result, '.back').addEventListener('click', () => this.#showPass(this.pass - 1));
-    find(result, '.next').addEventListener('click', () => this.#showPass(this.pass + 1));
-    this.player.addEventListener('click', () => (this.#playing === undefined ? this.#play() : this.#pause()));
+    const {result, figure} = this;
     // Not "pointerover": a new drawing under a resting pointer is no choice.
     for (const event of ['pointermove', 'click']) figure.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
     figure.addEventListener('keydown', event => this.#move(event));
@@ -56,7 +50,7 @@ class MasksPage extends ExperimentPage {
   /** @override */
   begin() {
     if (!this.complaint) {
-      this.#pause();
+      this.player.pause();
       this.slot = null;
       this.found.hidden = true;
     }
@@ -67,45 +61,24 @@ class MasksPage extends ExperimentPage {
   get stoppedSentence() { return 'Stopped. The figure shows the passes so far.'; }
 
   /** The pass that is shown, from 1. */
-  get pass() { return Number(this.slider.value); }
+  get pass() { return this.player.pass; }
 
   /** @override @param {AttentionRecord} view @param {boolean} settled */
   show(view, settled) {
     this.line.show(settled ? `${view.nodes.length} slots, ${view.passes} passes.` : `Pass ${view.passes}`, settled ? 'settled' : 'thinking', settled ? null : 0);
     if (!view.nodes.length) return;
     this.found.hidden = false;
-    this.slider.max = String(view.passes);
+    this.player.setPasses(view.passes);
     find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
-    this.#showPass(view.passes);
+    this.player.show(view.passes);
   }
 
-  /** @param {number} pass */
-  #showPass(pass) {
-    const {view, slider} = this;
+  #showPass() {
+    const {view} = this;
     if (!view) return;
-    slider.value = String(Math.max(1, Math.min(view.passes, pass)));
-    find(this.result, '.passes output').textContent = `${this.pass} of ${view.passes}`;
     find(this.result, '.pass').textContent = passSentence(view, this.pass);
     if (!nodesUpTo(view, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
     this.#draw();
-  }
-
-  /** Show the passes one after the other, from the first. */
-  #play() {
-    this.player.setAttribute('aria-pressed', 'true');
-    this.player.textContent = 'Pause';
-    this.#showPass(this.pass >= Number(this.slider.max) ? 1 : this.pass + 1);
-    this.#playing = setInterval(() => {
-      if (this.pass >= Number(this.slider.max)) this.#pause();
-      else this.#showPass(this.pass + 1);
-    }, BEAT);
-  }
-
-  #pause() {
-    clearInterval(this.#playing);
-    this.#playing = undefined;
-    this.player.setAttribute('aria-pressed', 'false');
-    this.player.textContent = 'Play';
   }
 
   /** @param {Element} target */
@@ -134,8 +107,7 @@ class MasksPage extends ExperimentPage {
   #draw() {
     const {view} = this;
     if (!view) return;
-    const parsed = new DOMParser().parseFromString(this.#svg(), 'image/svg+xml');
-    this.figure.replaceChildren(document.importNode(parsed.documentElement, true));
+    showDrawing(this.figure, this.#svg());
     find(this.result, '.pointed').textContent = this.slot === null ? POINT : slotSentence(view, this.slot, this.pass);
   }
 }

@@ -12,9 +12,14 @@ from interface.server.page_service import PageService
 from interface.tabs.lab.cache_session import CacheRequest, CacheSession
 from interface.tabs.lab.decoding_session import DecodingRequest, DecodingSession
 from interface.tabs.lab.masks_session import MasksRequest, MasksSession
+from interface.tabs.lab.speculation_session import SpeculationRequest, SpeculationSession
 from interface.web.parts import CONTROLS, SHEET, footer_and_script, markup_of, static_html
 
 FOLDER = Path(__file__).parent
+PARTS = ("prompt", "run_bar", "passes_bar")
+"""Markup that several experiments have: files in FOLDER, without `.html`."""
+REPEATING = "One, two, three, four, one, two, three,"
+"""The example of the speculation page: a text that repeats itself, of which drafters guess much."""
 
 
 def build(loader: ModelLoader) -> None:
@@ -30,19 +35,28 @@ def build(loader: ModelLoader) -> None:
             _experiment("decoding", PageService(loader, DecodingRequest.from_json, DecodingSession))
         with gr.Tab("Masks"):
             _experiment("masks", PageService(loader, MasksRequest.from_json, MasksSession))
+        with gr.Tab("Speculation"):
+            service = PageService(
+                loader,
+                SpeculationRequest.from_json,
+                lambda model: SpeculationSession(model, lambda: loader.draft_model),
+            )
+            small = "checked" if loader.has_draft_model else "disabled"
+            _experiment("speculation", service, REPEATING, small=small)
 
 
-def _experiment(name: str, service: PageService) -> None:
+def _experiment(name: str, service: PageService, example: str = "After careful", **others: str) -> None:
     """Lay out the experiment's form and beside it its result, and start its script, which asks `service`.
 
     The files are `{name}_form.html`, `{name}_result.html`, `{name}_page.js`, and maybe `{name}_result.css`. `{prompt}`
-    and `{run_bar}` in the form are replaced by the field for the prompt and the buttons, which all forms have.
+    and `{run_bar}` in the form are replaced by the field for the prompt, which holds `example`, and the buttons, which
+    all forms have; `{passes_bar}` in the result by the controls of passes; and names in `others` by their texts.
     """
+    parts = {part: markup_of(FOLDER / f"{part}.html", name=name, example=example) for part in PARTS}
     own = [file for file in [FOLDER / f"{name}_result.css"] if file.exists()]
     with gr.Row(elem_classes="desk lab"):
         with gr.Column(elem_classes="card", scale=4, min_width=300):
-            parts = {part: markup_of(FOLDER / f"{part}.html", name=name) for part in ("prompt", "run_bar")}
-            static_html(FOLDER / f"{name}_form.html", SHEET, CONTROLS, FOLDER / "form.css", **parts)
+            static_html(FOLDER / f"{name}_form.html", SHEET, CONTROLS, FOLDER / "form.css", **parts, **others)
         with gr.Column(elem_classes="card", scale=8, min_width=300):
-            static_html(FOLDER / f"{name}_result.html", FOLDER / "result.css", *own)
+            static_html(FOLDER / f"{name}_result.html", FOLDER / "result.css", *own, **parts)
     footer_and_script(f"tabs/lab/{name}_page.js", service.functions, {"plotly": f".{plotly_script.ADDRESS}"})

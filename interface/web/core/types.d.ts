@@ -549,6 +549,8 @@ export interface TreeNode {
   state: TreeState;
   /** Its odds after its parent; null where they are not known. */
   odds: Odds | null;
+  /** What stands below its label in place of its odds. */
+  note?: string;
   children: TreeNode[];
   /** The odds that none of the children has; null where there are no odds to tell. */
   rest: number | null;
@@ -738,14 +740,18 @@ export interface BeamTreeNode {
 /** The odds of a token after the prompt: the model's, and those with the options of the samples. */
 export interface NextTokenOdds { id: number; text: string; raw: number; processed: number }
 
-/** The decoding experiment's result, or the part of it that is known while it runs. */
-export interface DecodingView {
+/** The odds of the likeliest next tokens, and how often each was drawn. */
+export interface OddsView {
   odds: NextTokenOdds[];
   /** The probability of all other tokens: the model's, and with the options. */
   others: [raw: number, processed: number];
+  draws: {number: number, counts: number[]} | null;
+}
+
+/** The decoding experiment's result, or the part of it that is known while it runs. */
+export interface DecodingView extends OddsView {
   texts: DecodedText[];
   tree: BeamTreeNode[];
-  draws: {number: number, counts: number[]} | null;
 }
 
 /**
@@ -779,3 +785,43 @@ export interface AttentionRecord {
   prompt_tokens: number;
   passes: number;
 }
+
+/** A token that drafters proposed, in the Lab's speculation page. */
+export interface DraftedToken {
+  token_id: number;
+  text: string;
+  /** The index of the node before it in the draft; null if it follows the text. */
+  parent: number | null;
+  depth: number;
+  drafters: string[];
+  /** The probability, as estimated before the pass, that it and all before it are accepted. */
+  odds: number;
+  accepted: boolean;
+}
+
+/** A pass that verified a draft, and the token that the model itself added. */
+export interface VerifiedPass {
+  number: number;
+  before: number;
+  nodes: DraftedToken[];
+  added: {token_id: number, text: string, kind: 'correction' | 'bonus' | 'alone'};
+}
+
+/** The record of speculative decoding, or the part of it that is known while it runs. */
+export interface SpeculationView {
+  drafters: string[];
+  draft_model: string | null;
+  prompt_tokens: number;
+  passes: VerifiedPass[];
+  token_ids: number[];
+  texts: string[];
+  ended: boolean;
+  plain_token_ids: number[];
+  plain_texts: string[];
+  plain_passes: number;
+  /** Null until both texts are complete. */
+  equal: boolean | null;
+}
+
+/** First tokens drawn by rejection sampling: in how many draws tokens were drafted, and in how many one was accepted. */
+export interface RejectionDrawsView extends OddsView { drafted: number; accepted: number }

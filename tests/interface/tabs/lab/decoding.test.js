@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {csvOf, drawsSentence, droppedRows, oddsRows, optionsSentence, spreadOf, textRows} from '../../../../interface/tabs/lab/decoding_sentences.js';
+import {csvOf, droppedRows, optionsSentence, textRows} from '../../../../interface/tabs/lab/decoding_sentences.js';
+import {drawsSentence, oddsRows, spreadOf} from '../../../../interface/tabs/lab/odds.js';
 import {decodingSvg, decodingTree, nodeSentence, shownTree, textName} from '../../../../interface/tabs/lab/decoding_tree.js';
 
 const ALL = {greedy: true, sample: true, beam: true, dropped: true};

@@ -1,0 +1,61 @@
+// The controls of passes that are shown one after the other: a slider, the pass before and the next one, Play and Pause.
+import {find} from '../../web/ui/elements.js';
+
+const BEAT = 1500;   // milliseconds of a pass while the passes are played
+
+/** Which pass is shown, from 1, and how many there are. */
+export class PassPlayer {
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #playing;
+
+  /**
+   * @param {HTMLElement} element that has the controls of `passes_bar.html`
+   * @param {() => void} onPass called when another pass is to be shown
+   */
+  constructor(element, onPass) {
+    this.onPass = onPass;
+    this.slider = find(element, '.passes input', HTMLInputElement);
+    this.output = find(element, '.passes output');
+    this.player = find(element, '.play');
+    this.slider.addEventListener('input', () => this.show(this.pass));
+    find(element, '.back').addEventListener('click', () => this.show(this.pass - 1));
+    find(element, '.next').addEventListener('click', () => this.show(this.pass + 1));
+    this.player.addEventListener('click', () => (this.#playing === undefined ? this.#play() : this.pause()));
+  }
+
+  /** The pass that is shown, from 1. */
+  get pass() { return Number(this.slider.value); }
+
+  get passes() { return Number(this.slider.max); }
+
+  /** Whether the passes are played. */
+  get isPlaying() { return this.#playing !== undefined; }
+
+  /** Set the number of passes. @param {number} passes */
+  setPasses(passes) { this.slider.max = String(Math.max(1, passes)); }
+
+  /** Show a pass, or the first or last one if there is none of this number. @param {number} pass */
+  show(pass) {
+    this.slider.value = String(Math.max(1, Math.min(this.passes, pass)));
+    this.output.textContent = `${this.pass} of ${this.passes}`;
+    this.onPass();
+  }
+
+  /** Show the passes one after the other: from the next one on, or from the first if the last one is shown. */
+  #play() {
+    this.player.setAttribute('aria-pressed', 'true');
+    this.player.textContent = 'Pause';
+    this.show(this.pass >= this.passes ? 1 : this.pass + 1);
+    this.#playing = setInterval(() => {
+      if (this.pass >= this.passes) this.pause();
+      else this.show(this.pass + 1);
+    }, BEAT);
+  }
+
+  pause() {
+    clearInterval(this.#playing);
+    this.#playing = undefined;
+    this.player.setAttribute('aria-pressed', 'false');
+    this.player.textContent = 'Play';
+  }
+}
