@@ -134,17 +134,22 @@ def _wait_until_up(running: App, seconds: float = 120.0) -> None:
 
 
 @contextmanager
-def page_of(load: Callable[[Any], Model], settings: Settings | None = None, **options: Any) -> Iterator[str]:
+def page_of(
+    load: Callable[[Any], Model],
+    settings: Settings | None = None,
+    load_draft: Callable[[Any], Model] | None = None,
+    **options: Any,
+) -> Iterator[str]:
     """The page in this process, around a model loaded by this function; gives its address. Options are `launch`'s.
 
-    `settings` has the limits of requests.
+    `settings` has the limits of requests, and `load_draft` loads the draft model.
 
     With TEST_WORKERS in the environment, the model is on a stand-in for shared GPUs.
     """
     gpus: list[Any] = []
     if "TEST_WORKERS" in os.environ:
         load = _on_workers(load, gpus)
-    loader = ModelLoader(load, settings)
+    loader = ModelLoader(load, settings, load_draft)
     page = build(loader)
     # Without `_frontend=False` Gradio gives up if its own first request takes three seconds, as beside busy tests.
     options |= {"prevent_thread_lock": True, "quiet": True, "server_port": free_port(), "_frontend": False}

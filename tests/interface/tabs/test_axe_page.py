@@ -194,39 +194,25 @@ def test_the_internals_tab(opened: Visit) -> None:
     check(opened, "a conversation")
 
 
-def test_the_lab_tab(opened: Visit) -> None:
-    page = opened.page
+@pytest.mark.parametrize("name", ["cache", "decoding", "masks", "speculation"])
+def test_a_page_of_the_lab(opened: Visit, name: str) -> None:
+    page, result = opened.page, opened.page.locator(f"#lab-{name}")
     opened.open_tab("Lab")
+    page.get_by_role("tab", name=name.capitalize()).click()
     check(opened, "before a run")
-    page.locator("#cache-form .run").click()
-    page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
-    page.locator("#lab-cache .plot .scatterlayer").last.wait_for(state="attached", timeout=PATIENCE)
-    for summary in page.locator("#lab-cache summary").all():
+    page.locator(f"#{name}-form .run").click()
+    page.wait_for_selector(f"#lab-{name}[data-state=settled]", timeout=PATIENCE)
+    if name == "speculation":
+        result.locator(".draw").click()
+        result.locator(".outcome .plot .barlayer").wait_for(state="attached", timeout=PATIENCE)
+    if name != "masks":
+        result.locator(".plot .plotly, .plot .main-svg").last.wait_for(state="attached", timeout=PATIENCE)
+    for summary in result.locator("summary").all():
         summary.click()
+    if name in ("masks", "speculation"):
+        result.locator(".wide[aria-label*='arrow keys']").focus()
+        page.keyboard.press("ArrowDown")
     check(opened, "after a run, all lists open")
-
-
-def test_the_decoding_page_of_the_lab(opened: Visit) -> None:
-    page = opened.page
-    opened.open_tab("Lab")
-    page.get_by_role("tab", name="Decoding").click()
-    page.locator("#decoding-form .run").click()
-    page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
-    page.locator("#lab-decoding .plot .barlayer").last.wait_for(state="attached", timeout=PATIENCE)
-    for summary in page.locator("#lab-decoding summary").all():
-        summary.click()
-    check(opened, "after a run, all lists open")
-
-
-def test_the_mask_page_of_the_lab(opened: Visit) -> None:
-    page = opened.page
-    opened.open_tab("Lab")
-    page.get_by_role("tab", name="Masks").click()
-    page.locator("#masks-form .run").click()
-    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
-    page.locator("#lab-masks summary").click()
-    page.locator("#lab-masks .figure g[data-slot='2']").first.hover()
-    check(opened, "after a run, the list open")
 
 
 def show(visit: Visit, view: str) -> None:

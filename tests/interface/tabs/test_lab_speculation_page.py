@@ -98,3 +98,138 @@ def test_a_model_without_a_cache_gets_a_sentence(byte_tokenizer: Any) -> None:
     network = tiny_llama(len(byte_tokenizer))
     *_, last = news_of(load_model(network, tokenizer=byte_tokenizer, engine="uncached"))
     assert (last["state"], "runs without a cache" in last["sentence"]) == ("error", True)
+
+
+def in_a_browser(test: Any) -> Any:
+    return pytest.mark.browser(pytest.mark.slow(test))
+
+
+@pytest.fixture(scope="module")
+def drafting_page(browser: Any, tiny_model: Model, draft_model: Model) -> Iterator[str]:
+    """The address of a page that has a draft model."""
+    with browsers.page_of(lambda report: tiny_model, load_draft=lambda report: draft_model) as url:
+        yield url
+
+
+@pytest.fixture
+def drafting(page: Any, drafting_page: str) -> Iterator[Visit]:
+    with browsers.visit_again(page, drafting_page) as visit:
+        visit.wait_for_status("ready")
+        yield visit
+
+
+def run(visit: Visit, address: str, query: str) -> Any:
+    """Open a link to the page, wait for the end of its run, and return the page."""
+    page = visit.page
+    page.goto("about:blank")
+    page.goto(f"{address}#lab-speculation?{query}")
+    page.wait_for_selector("#lab-speculation[data-state=settled] .verdict:not([hidden])", timeout=PATIENCE)
+    return page
+
+
+def part(page: Any, name: str) -> Any:
+    return page.locator(f"#lab-speculation {name}")
+
+
+@in_a_browser
+def test_a_link_plays_the_passes_of_two_models_and_both_texts_are_equal(
+    drafting: Visit, drafting_page: str, tmp_path: Path
+) -> None:
+    page = run(drafting, drafting_page, "prompt=The+keeper&tokens=16&suffix=false&recycled=false&model=true")
+    browsers.expect(part(page, ".verdict")).to_contain_text("Equal")
+    browsers.expect(part(page, ".verdict span")).to_have_text(re.compile(r"16 tokens in \d+ passes with drafts, in 16"))
+    assert part(page, ".drafted").inner_text() == part(page, ".plain").inner_text() != ""
+    passes = int(part(page, ".passes input").get_attribute("max"))
+    assert 1 < passes < 16
+    part(page, ".passes input").fill("1")
+    browsers.expect(part(page, ".passes output")).to_have_text(f"1 of {passes}")
+    browsers.expect(part(page, ".pass")).to_have_text(
+        re.compile(r"^Pass 1: The small model wrote \d+ tokens?, the model agreed to \d+\. ")
+    )
+    part(page, ".next").click()
+    part(page, ".back").click()
+    browsers.expect(part(page, ".passes output")).to_have_text(f"1 of {passes}")
+    part(page, ".play").click()
+    browsers.expect(part(page, ".play")).to_have_text("Pause")
+    browsers.expect(part(page, ".passes output")).not_to_have_text(f"1 of {passes}")
+    part(page, ".play").click()
+    browsers.expect(part(page, ".play")).to_have_text("Play")
+    with page.expect_download() as saved:
+        part(page, ".csv").click()
+    saved.value.save_as(tmp_path / "passes.csv")
+    with (tmp_path / "passes.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    verdicts = [row["verdict"] for row in rows]
+    assert len(verdicts) == verdicts.count("accepted") + verdicts.count("rejected") + passes
+    assert verdicts.count("accepted") + passes == 16
+    for kind, head in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        for button in (kind, f"plot-{kind}"):
+            with page.expect_download() as saved:
+                part(page, f".{button}").click()
+            saved.value.save_as(tmp_path / f"{button}.{kind}")
+            assert (tmp_path / f"{button}.{kind}").read_bytes().startswith(head)
+
+
+@in_a_browser
+def test_the_tree_of_a_pass_is_walked_through_with_the_keys_alone(tiny: Visit, tiny_page: str) -> None:
+    page = run(tiny, tiny_page, "prompt=One+two+three,+one+two+three,+one+two&tokens=12&model=true")
+    assert not page.locator("#speculation-model").is_checked(), "there is no smaller model"
+    assert "No smaller model drafts here." in part(page, ".method").inner_text()
+    part(page, ".passes input").focus()
+    page.keyboard.press("Home")
+    browsers.expect(part(page, ".passes output")).to_have_text(re.compile("^1 of "))
+    part(page, ".tokens summary").click()
+    rows = part(page, ".tokens tbody tr")
+    nodes = part(page, ".tree g[data-key]")
+    assert rows.count() == nodes.count() > 1
+    pointed = part(page, ".pointed")
+    part(page, ".tree").focus()
+    page.keyboard.press("ArrowDown")
+    browsers.expect(pointed).to_have_text(re.compile("token 1 of a draft, was proposed by the suffix drafter"))
+    page.keyboard.press("ArrowUp")
+    for _ in range(nodes.count()):
+        page.keyboard.press("ArrowDown")
+    browsers.expect(pointed).to_have_text(re.compile("the model’s own token"))
+    page.keyboard.press("Escape")
+    browsers.expect(pointed).to_have_text(re.compile("^Point at a token"))
+    nodes.first.hover()
+    browsers.expect(pointed).not_to_have_text(re.compile("^Point at a token"))
+    signs = nodes.evaluate_all("groups => groups.map(group => group.querySelectorAll('text')[1].textContent)")
+    assert all(re.match("^[✓✗] [SR]|^[+] (correction|bonus|no draft)$", sign) for sign in signs)
+
+
+@in_a_browser
+def test_draws_come_as_often_as_the_odds_and_what_cannot_be_run_gets_a_sentence(tiny: Visit, tiny_page: str) -> None:
+    page = run(tiny, tiny_page, "prompt=One+two+three,+one+two+three,+one+two&tokens=4")
+    part(page, ".draw").click()
+    sentence = part(page, ".rejection .says .sentence")
+    browsers.expect(sentence).to_have_text(re.compile("^1,000 tokens are drawn: .* one of them was accepted"))
+    page.wait_for_function("() => document.querySelector('#lab-speculation .outcome .plot .barlayer .trace')")
+    part(page, ".odds summary").click()
+    for _, _, chance, drawn in (row.split("\t") for row in part(page, ".odds tbody").inner_text().splitlines()):
+        assert float(drawn.rstrip("\u00a0%")) == pytest.approx(float(chance.rstrip("\u00a0%")), abs=6)
+    says = part(page, "> .says .sentence")
+    for name in ("suffix", "recycled"):
+        page.locator(f"#speculation-{name}").uncheck()
+    page.locator("#speculation-form .run").click()
+    browsers.expect(says).to_have_text(re.compile("^Choose at least one drafter"))
+    page.locator("#speculation-suffix").check()
+    page.locator("#speculation-tokens").fill("61")
+    page.locator("#speculation-form .run").click()
+    browsers.expect(says).to_have_text("Tokens is a whole number from 2 to 60.")
+
+
+@in_a_browser
+def test_a_run_can_be_stopped_and_keeps_its_passes(real: Visit) -> None:
+    page = real.page
+    real.open_tab("Lab")
+    page.get_by_role("tab", name="Speculation").click()
+    page.locator("#speculation-tokens").fill("60")
+    page.locator("#speculation-form .run").click()
+    part(page, ".tree svg").wait_for(timeout=PATIENCE)
+    page.locator("#speculation-form .halt").click()
+    browsers.expect(part(page, "> .says .sentence")).to_have_text("Stopped. The passes so far are shown.")
+    passes = part(page, ".passes input").get_attribute("max")
+    page.wait_for_timeout(700)
+    assert part(page, ".passes input").get_attribute("max") == passes
+    assert part(page, ".verdict").is_hidden()
