@@ -22,7 +22,6 @@ const NO_PICTURE = 'The picture could not be saved; try SVG.';
 const WAITING = 'The tokens are drawn when the model is ready.';
 const DRAWS = 1000;
 const PLOT_INTERVAL = 500;   // milliseconds between two drawings of a plot while its figures come in
-const TREE_HEIGHT = 420;     // pixels that a draft fits into, unless its letters become too small
 const FILE = 'lookahead-speculation';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {
@@ -184,7 +183,7 @@ class SpeculationPage extends ExperimentPage {
   #drawTree() {
     const {view, pass, chosenKey} = this;
     if (!view?.passes.length) return;
-    showDrawing(this.figure, this.#svg(), TREE_HEIGHT);
+    showDrawing(this.figure, this.#svg());
     find(this.result, '.pointed').textContent = chosenKey === null ? POINT : keySentence(view, pass, chosenKey);
   }
 

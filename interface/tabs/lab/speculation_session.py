@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.branch_request import BranchRequest
@@ -68,9 +69,9 @@ class SpeculationSession(PageSession):
         """Run the part that the request asks for: the generator that `painted_steps` returns.
 
         A view of the part "text" has the fields of `SpeculationRecord`, and as `draft_model` the draft model's name,
-        None if it does not draft. One of the part "draws" is made by `draws_as_json`. `request` must be a
-        SpeculationRequest. Raises the errors of `speculation_record` and `rejection_steps`, and ValueError if the
-        draft model is to draft and there is none.
+        without its folder; None if it does not draft. One of the part "draws" is made by `draws_as_json`. `request`
+        must be a SpeculationRequest. Raises the errors of `speculation_record` and `rejection_steps`, and ValueError if
+        the draft model is to draft and there is none.
         """
         from lookahead_core.experiments.speculation_record import rejection_steps, speculation_steps
 
@@ -81,7 +82,8 @@ class SpeculationSession(PageSession):
         options = {**request.experiment["options"], "draft_model": draft_model}
         if request.experiment["part"] == "draws":
             return painted_steps(rejection_steps(self.model, request.text, **options), draws_as_json)
-        name = {"draft_model": draft_model and draft_model.name}
+        # Of a folder only its own name: visitors need not know where it is.
+        name = {"draft_model": draft_model and Path(draft_model.name).name}
         return painted_steps(
             speculation_steps(self.model, request.text, **options),
             lambda record: cast("View", json_safe(asdict(record) | name)),
