@@ -14,9 +14,11 @@ export const textRows = ({texts}) => texts.map(text =>
 
 export const TEXT_NOTE = 'Total: the sum of the log-probabilities that the model gives to the tokens; nearer to 0 is likelier. Average: the total divided by the number of tokens. Repeats: the part of all sequences of three tokens that came before in the same text.';
 
+const SAME = 1e-4;   // odds that differ by less are the same to a reader: float32 rounds by up to 1e-5
+
 /** What the options do to the odds, in one sentence. @param {Pick<DecodingView, 'odds'>} view */
 export function optionsSentence({odds}) {
-  if (odds.every(({raw, processed}) => Math.abs(raw - processed) < 1e-6)) return 'The options leave the odds as the model gives them.';
+  if (odds.every(({raw, processed}) => Math.abs(raw - processed) < SAME)) return 'The options leave the odds as the model gives them.';
   const [{text, raw, processed}] = odds, excluded = odds.filter(one => one.raw > 0 && one.processed === 0).length;
   const first = `With the options, the odds of the likeliest token, ${quotedText(text)}, change from ${formatPercent({p: raw})} to ${formatPercent({p: processed})}`;
   return excluded ? `${first}, and ${excluded} of the ${odds.length} tokens shown cannot be drawn.` : `${first}.`;
