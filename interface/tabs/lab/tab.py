@@ -1,4 +1,4 @@
-"""Layout of the Lab tab: for each experiment its prompt and options, and beside them its result."""
+"""Layout of the Lab tab: for each experiment its prompt and options, and beside them its result; and a lesson."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ REPEATING = "One, two, three, four, one, two, three,"
 
 
 def build(loader: ModelLoader) -> None:
-    """Lay out the tab in the current `gr.Blocks` context: a tab in it for each experiment.
+    """Lay out the tab in the current `gr.Blocks` context: a tab in it for each experiment, and one for the lesson.
 
-    Each connects its script to a PageService of its own, with the sessions of that experiment. The model of `loader`
-    may still be loading.
+    Each experiment connects its script to a PageService of its own, with the sessions of that experiment. The model of
+    `loader` may still be loading.
     """
     with gr.Tabs(elem_classes="tabs-bar inner"):
         with gr.Tab("Cache"):
@@ -43,6 +43,8 @@ def build(loader: ModelLoader) -> None:
             )
             small = "checked" if loader.has_draft_model else "disabled"
             _experiment("speculation", service, REPEATING, small=small)
+        with gr.Tab("Lesson"):
+            _lesson()
 
 
 def _experiment(name: str, service: PageService, example: str = "After careful", **others: str) -> None:
@@ -60,3 +62,16 @@ def _experiment(name: str, service: PageService, example: str = "After careful",
         with gr.Column(elem_classes="card", scale=8, min_width=300):
             static_html(FOLDER / f"{name}_result.html", FOLDER / "result.css", *own, **parts)
     footer_and_script(f"tabs/lab/{name}_page.js", service.functions, {"plotly": f".{plotly_script.ADDRESS}"})
+
+
+def _lesson() -> None:
+    """Lay out the outline of the lesson and beside it its parts, and start its script, which asks the server nothing.
+
+    The script makes the parts from `lesson_steps.js`.
+    """
+    with gr.Row(elem_classes="desk lab"):
+        with gr.Column(elem_classes="card", scale=4, min_width=300):
+            static_html(FOLDER / "lesson_outline.html", SHEET, FOLDER / "lesson_outline.css")
+        with gr.Column(elem_classes="card", scale=8, min_width=300):
+            static_html(FOLDER / "lesson_parts.html", SHEET, FOLDER / "lesson_parts.css")
+    footer_and_script("tabs/lab/lesson_page.js", [])

@@ -215,6 +215,34 @@ def test_a_page_of_the_lab(opened: Visit, name: str) -> None:
     check(opened, "after a run, all lists open")
 
 
+def test_the_lesson_of_the_lab(opened: Visit) -> None:
+    page = opened.page
+    opened.open_tab("Lab")
+    page.get_by_role("tab", name="Lesson").click()
+    part = page.locator("#lab-lesson .part.current")
+    part.locator("h3").wait_for()
+    check(opened, "before the lesson")
+    for fields in part.locator("fieldset").all():
+        fields.locator("input").last.check()
+    part.locator(".hand-in").click()
+    check(opened, "answered before the lesson")
+    part.locator(".next").click()
+    part.locator(".reveal").wait_for()
+    check(opened, "an open question")
+    part.locator("input").first.check()
+    part.locator(".check").click()
+    check(opened, "a wrong answer")
+    for name, state in (("after", "the questions after the lesson"), ("teacher", "the sheet")):
+        page.locator(f"#lesson-outline [data-part={name}]").click()
+        page.wait_for_selector(f"#lab-lesson[data-part={name}]")
+        check(opened, state)
+    page.locator("#lesson-outline [data-part=after]").click()
+    for fields in part.locator("fieldset").all():
+        fields.locator("input").first.check()
+    part.locator(".hand-in").click()
+    check(opened, "both scores")
+
+
 def show(visit: Visit, view: str) -> None:
     visit.page.locator(f"#controls .views input[value={view}]").check(force=True)
     visit.page.wait_for_timeout(300)
