@@ -54,7 +54,7 @@ const isRight = ({right}, choice) => choice === right;
  * @param {number | null} choice
  */
 function verdictOf(question, choice) {
-  const right = `“${question.choices[question.right]}”`;
+  const right = question.choices[question.right];
   if (isRight(question, choice)) return `Right: ${right}`;
   return choice === NONE ? `The answer: ${right}` : `Not right. The answer: ${right}`;
 }

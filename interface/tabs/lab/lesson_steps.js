@@ -44,7 +44,7 @@ export const FIGURES = {
   greedyText: 'analysis, the company\'s decision to implement', greedyTotal: -13.5,
   beamText: 'consideration of the potential risks and benefits,', beamTotal: -7.8, timesAsLikely: 300, dropped: 41,
   cachedTokens: 97, uncachedTokens: 1142, passes: 20, ratio: 11.8,
-  bound: 0.001,
+  bound: 0.001, halfBound: 3,
   slots: 11, maskPasses: 4, slot: 6, reads: [0, 1, 3, 6],
   tokens: 40, draftedPasses: 13, hardPasses: 31,
 };
@@ -120,7 +120,7 @@ export const STEPS = [
       why: `All logits are divided by the temperature before they are turned into chances. Above 1 they move closer together, and thousands of unlikely tokens gain a little each, which is much in all. Below 1 they move apart: at 0.5 “Paris” has ${FIGURES.coldParis} %.`,
     },
     shows: `At temperature 2, the chance of “Paris” falls from ${FIGURES.paris} % to ${FIGURES.hotParis} %. The four texts that are drawn make little sense after a few tokens.`,
-    notice: 'Set Temperature to 0.5 and run again: the texts agree far more. “Draw 10,000 tokens” shows that tokens really come as often as their chances say. The same seed draws the same texts.',
+    notice: 'Set Temperature to 0.5 and run again: the texts agree far more. “Draw 10,000 tokens” shows that tokens really come as often as their chances say. The number called Seed stands for one series of draws: the same seed gives the same texts.',
     page: 'decoding', run: {...DECODING, samples: 4, temperature: 2},
     say: 'Change the temperature in front of the class in steps from 0 to 2, and let the class read the plot: which bars grow, which shrink? At 0 sampling is the same as greedy.',
     misunderstanding: '“A higher temperature makes the model more creative.” It makes unlikely tokens likelier, whether they fit or not.',
@@ -175,7 +175,7 @@ export const STEPS = [
     title: 'Rounding',
     explanation: [
       'A computer keeps only some digits of a number and rounds the rest. The number type float32 keeps about seven digits. The type bfloat16 keeps two or three, and needs half the memory.',
-      `So two computations that are equal on paper can differ in the last digits. On the cache page, True means equal within a limit: in float32, no logit differs by more than ${FIGURES.bound} % of the largest one beside it.`,
+      `So two computations that are equal on paper can differ in the last digits. On the cache page, True means equal within a limit: in float32, no logit differs by more than ${FIGURES.bound} % of the largest logit of the same prediction; in bfloat16 the limit is ${FIGURES.halfBound} %.`,
     ],
     question: {
       text: 'The same branches are read once in float32 and once in bfloat16. What do you expect?',

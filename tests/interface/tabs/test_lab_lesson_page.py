@@ -14,7 +14,7 @@ import pytest
 
 from lookahead_core import Document, Model
 from lookahead_core.experiments.attention_record import attention_record
-from lookahead_core.experiments.cache_experiment import FLOAT32_BOUND, cache_experiment
+from lookahead_core.experiments.cache_experiment import FLOAT32_BOUND, HALF_PRECISION_BOUND, cache_experiment
 from lookahead_core.experiments.decoding_experiment import DecodedText, DecodingExperiment, decoding_experiment
 from tests.speculation.test_speculation import Steady
 from tests.support import browser as browsers
@@ -109,7 +109,7 @@ def test_step_5_states_how_many_tokens_are_computed_with_the_cache_and_without_i
 def test_step_6_states_that_the_precisions_part(default_model: Model) -> None:
     found = cache_experiment(default_model, **run_of(6))
     assert found.equal
-    assert figures()["bound"] == 100 * FLOAT32_BOUND
+    assert (figures()["bound"], figures()["halfBound"]) == (100 * FLOAT32_BOUND, 100 * HALF_PRECISION_BOUND)
     assert any(step.other_tokens for step in found.precisions)
     assert 0.01 <= max(step.relative_difference for step in found.precisions) <= 0.3, "some per cent"
 
@@ -251,7 +251,7 @@ def test_the_answer_is_shown_after_the_question_is_answered_or_at_a_button(tiny:
     current(tiny, "input").nth((right_of(4) + 1) % 4).check()
     current(tiny, ".check").click()
     browsers.expect(current(tiny, ".verdict")).to_be_focused()
-    browsers.expect(current(tiny, ".verdict")).to_have_text(re.compile("^Not right. The answer: “Yes: "))
+    browsers.expect(current(tiny, ".verdict")).to_have_text(re.compile("^Not right. The answer: Yes: "))
     assert why in current(tiny, ".answer").inner_text()
     assert current(tiny, "label .mark").all_inner_texts() in (["✓ right", "✗ not right"], ["✗ not right", "✓ right"])
     browsers.expect(score(tiny)).to_have_text("0 of 8 answered right, 7 still open")
