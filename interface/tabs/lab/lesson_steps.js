@@ -31,7 +31,7 @@ const DECODING = {
   repetition_penalty: 1, frequency_penalty: 0, presence_penalty: 0, seed: 0,
 };
 /** All fields of the cache page. @type {Run} */
-const CACHE = {prompt: SHORT, k: 5, depth: 20, levels: 1, precisions: false};
+const CACHE = {prompt: SPEAKER, k: 5, depth: 20, levels: 1, precisions: false};
 
 /**
  * Figures that the steps state, measured on the model that the page starts with. Odds are in per cent; a test compares each
@@ -43,7 +43,7 @@ export const FIGURES = {
   hotParis: 5, coldParis: 99,
   greedyText: 'analysis, the company\'s decision to implement', greedyTotal: -13.5,
   beamText: 'consideration of the potential risks and benefits,', beamTotal: -7.8, timesAsLikely: 300, dropped: 41,
-  cachedTokens: 97, uncachedTokens: 1142, passes: 20, ratio: 11.8,
+  cachedTokens: 100, uncachedTokens: 1430, passes: 20, ratio: 14.3,
   bound: 0.001, halfBound: 3,
   slots: 11, maskPasses: 4, slot: 6, reads: [0, 1, 3, 6],
   tokens: 40, draftedPasses: 13, hardPasses: 31,
@@ -152,7 +152,7 @@ export const STEPS = [
     title: 'The cache',
     explanation: [
       'When the model reads a text, it computes several numbers for each token, called keys and values, which all later tokens need. One such computation is called a pass. A cache keeps these numbers from pass to pass. Without it, every new token means reading the whole text again.',
-      `Here five branches, that is five continuations, grow to ${FIGURES.passes} tokens each after a prompt of 2 tokens: once with the cache, and once without.`,
+      `Here five branches, that is five continuations, grow to ${FIGURES.passes} tokens each after “${SPEAKER}”, which is a prompt of 5 tokens: once with the cache, and once without.`,
     ],
     question: {
       text: 'For how many tokens are these numbers computed, with the cache and without it?',
@@ -163,9 +163,9 @@ export const STEPS = [
         `${without} and ${cached}: the cache has to be filled before it is used`,
       ],
       right: 1,
-      why: `With the cache: 2 tokens of the prompt, then 19 times the 5 newest tokens, which is ${cached}; the last token of a branch is chosen and not read. Without it, every branch is read from its beginning each time: 2 + 5 × (3 + 4 + … + 21) = ${without}.`,
+      why: `With the cache: 5 tokens of the prompt, then 19 times the 5 newest tokens, which is ${cached}; the last token of a branch is chosen and not read. Without it, every branch is read from its beginning each time: 5 + 5 × (6 + 7 + … + 24) = ${without}.`,
     },
-    shows: `The verdict is True: the logits are the same with the cache and without it. Both sides need ${FIGURES.passes} passes, with ${cached} tokens and ${without} tokens: ${FIGURES.ratio} times as many. How much time that saves depends on the computer.`,
+    shows: `In float32, one of two number types that step 6 explains, the verdict is True: the logits are the same with the cache and without it. In both types both sides need ${FIGURES.passes} passes, with ${cached} tokens and ${without} tokens: ${FIGURES.ratio} times as many. How much time that saves depends on the computer.`,
     notice: 'The cache changes how much is computed, and not what comes out. In the last plot the advantage grows with the length of the text. The price is memory: see the last row of the table.',
     page: 'cache', run: CACHE,
     say: 'Let the class count by hand for one branch of three tokens after a prompt of two: 2, then 3, then 4 tokens without the cache, which is 9; with it 2 + 1 + 1, which is 4.',
@@ -188,7 +188,7 @@ export const STEPS = [
       right: 0,
       why: 'Each of the many multiplications rounds a little, and in bfloat16 far more coarsely. Where one token is far ahead, it stays the likeliest. Where two tokens are nearly equally likely, a small difference decides between them.',
     },
-    shows: `The verdict is True. The sentence under the table says where float32 and bfloat16 part: within the ${FIGURES.passes} tokens at least one of the five branches has another likeliest token, while the logits differ by some per cent. At which token that happens depends on the computer, too.`,
+    shows: `In float32 the verdict is True; where the page computes in bfloat16, as its head says then, rounding alone can make it False. The sentence under the table says where float32 and bfloat16 part: within the ${FIGURES.passes} tokens at least one of the five branches has another likeliest token, while the logits differ by some per cent. At which token that happens depends on the computer, too.`,
     notice: 'A text that is continued greedily becomes another text from such a token on, though no computation is wrong. So True on this page means equal within a limit that is stated, not equal in every digit.',
     page: 'cache', run: {...CACHE, precisions: true},
     say: 'Let the class compute 1/3 + 1/3 + 1/3 with two digits after the point, rounding each time, and ask which result is wrong.',
