@@ -219,14 +219,12 @@ def test_each_address_of_an_experiment_has_the_name_of_a_page_and_its_prompt() -
 
 
 @in_a_browser
-def test_back_leads_to_the_step_also_if_the_tab_was_opened_by_a_click(tiny: Visit) -> None:
+def test_back_leads_to_the_step_also_if_the_tab_was_opened_by_a_click(tiny: Visit, tiny_page: str) -> None:
     page = tiny.page
-    tiny.open_tab("Lab")
+    open_part(tiny, tiny_page, 1)
+    page.goto(f"{tiny_page}#lab-masks?prompt=The+old+keeper&k=2&depth=2")
+    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
     page.get_by_role("tab", name="Lesson", exact=True).click()
-    current(tiny, ".next").click()
-    page.get_by_role("tab", name="Cache", exact=True).click()
-    page.get_by_role("tab", name="Lesson", exact=True).click()
-    browsers.expect(current(tiny, "h3")).to_have_text("A chance for every token")
     current(tiny, ".reveal").click()
     current(tiny, "a.open").click()
     page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
