@@ -12,7 +12,7 @@ from typing import Any
 
 from lookahead_core.experiments.cache_experiment import CacheExperiment, Work
 
-COMPARED = ("depth", "rows", "equal", "difference", "relative_difference", "bound", "other_tokens")
+COMPARED = ("depth", "rows", "equal", "difference", "relative_difference", "compared", "bound", "other_tokens")
 """The columns that are attributes of `CacheStep`."""
 COSTS = tuple(f"{side}_{field.name}" for side in ("cached", "uncached") for field in fields(Work))
 """The columns of the costs: for each side the fields of `Work`, summed from the prompt to the depth of the row."""

@@ -83,6 +83,28 @@ def test_a_mask_that_shows_a_token_of_another_branch_turns_the_verdict(
     assert found.steps[0].equal, "the prompt alone has no other branch"
 
 
+@pytest.mark.slow
+def test_in_bfloat16_right_branches_are_equal_and_those_with_a_wrong_mask_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    half = load_model(dtype="bfloat16")
+    make = cached.CachedEngine._masks
+
+    def masks(self: Any, cache: Any, nodes: Any) -> Any:
+        made = make(self, cache, nodes)
+        if cache.used:
+            made[..., -1] = 0.0  # the last branch's token
+        return made
+
+    for prompt in ("After careful", "Dear Sir,", "The capital of France is", "The man said that he"):
+        found = cache_experiment(half, prompt, k=5, depth=10)
+        assert found.equal, prompt
+        assert {step.compared for step in found.steps} == {"log-probability"}
+        with monkeypatch.context() as broken:
+            broken.setattr(cached.CachedEngine, "_masks", masks)
+            assert not cache_experiment(half, prompt, k=5, depth=10).equal, prompt
+
+
 def test_passes_and_tokens_are_counted_as_a_lookahead_counts_them(model: Model) -> None:
     prompt = len(Document(model, PROMPT).token_ids)
     found = cache_experiment(model, PROMPT, k=4, depth=7)

@@ -85,9 +85,9 @@ class CachePage extends ExperimentPage {
  * @returns {import('./plots.js').Plot[]}
  */
 function plotsOf({steps, precisions}) {
-  const x = steps.map(({depth}) => depth), {runs} = steps[steps.length - 1], positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
+  const x = steps.map(({depth}) => depth), {runs, compared} = steps[steps.length - 1], positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
   return [
-    {title: 'The largest difference in a row of logits, as a part of the row’s largest logit', unit: 'difference', x, table: TABLE, logarithmic: true, lines: [
+    {title: `The largest difference in a row, as a part of the row’s largest ${compared}`, unit: 'difference', x, table: TABLE, logarithmic: true, lines: [
       {name: 'difference', y: steps.map(row => positive(row.relative_difference))}, {name: 'counts as equal', y: steps.map(({bound}) => bound), dash: 'dash', faint: true},
     ]},
     {title: `The time from the prompt to this depth${runs > 1 ? `, the median of ${runs} runs, with the shortest and the longest` : ''}`, unit: 'seconds', x, table: TABLE, lines: [

@@ -30,12 +30,13 @@ export const lastRow = ({steps}) => steps[steps.length - 1];
  * @param {CacheView} view
  */
 export function verdictSentence(view) {
-  const {steps, equal} = view, worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), {bound} = lastRow(view);
-  const compared = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
+  const {steps, equal} = view, worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), {bound, compared: unit} = lastRow(view);
+  const values = unit === 'logit' ? 'logits' : 'log-probabilities';
+  const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
   const limit = `up to ${figure(100 * bound)} % counts as equal`;
-  if (equal) return `${compared} with the cache have the logits of those without it: the largest difference is ${percent(worst)} of the largest logit, where ${limit}.`;
+  if (equal) return `${predictions} with the cache have the ${values} of those without it: the largest difference is ${percent(worst)} of the largest ${unit}, where ${limit}.`;
   const first = steps.find(row => !row.equal);
-  return `The logits with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${percent(first?.relative_difference ?? null)} of the largest logit, where ${limit}.`;
+  return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${percent(first?.relative_difference ?? null)} of the largest ${unit}, where ${limit}.`;
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */

@@ -48,7 +48,7 @@ export const FIGURES = {
   greedyText: 'analysis, the company\'s decision to implement', greedyTotal: -13.5,
   beamText: 'consideration of the potential risks and benefits,', beamTotal: -7.8, timesAsLikely: 300, dropped: 41,
   cachedTokens: 100, uncachedTokens: 1430, passes: 20, ratio: 14.3,
-  bound: 0.001, halfBound: 3,
+  bound: 0.001, halfBound: 10,
   slots: 11, maskPasses: 4, slot: 6, reads: [0, 1, 3, 6],
   tokens: 40, draftedPasses: 13, hardPasses: 31,
 };
@@ -179,7 +179,7 @@ export const STEPS = [
     title: 'Rounding',
     explanation: [
       'A computer keeps only some digits of a number and rounds the rest. The number type float32 keeps about seven digits. The type bfloat16 keeps two or three, and needs half the memory.',
-      `So two computations that are equal on paper can differ in the last digits. On the cache page, True means equal within a limit: in float32, no logit differs by more than ${FIGURES.bound} % of the largest logit of the same prediction; in bfloat16 the limit is ${FIGURES.halfBound} %.`,
+      `So two computations that are equal on paper can differ in the last digits. On the cache page, True means equal within a limit: in float32, no logit differs by more than ${FIGURES.bound} % of the largest logit of the same prediction; in bfloat16 no logarithm of a chance by more than ${FIGURES.halfBound} % of the largest.`,
     ],
     question: {
       text: 'The same branches are read once in float32 and once in bfloat16. What do you expect?',

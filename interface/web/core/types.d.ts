@@ -677,6 +677,8 @@ export interface CacheRow {
   /** Null if a logit is no number. */
   difference: number | null;
   relative_difference: number | null;
+  /** What the relative difference is of. */
+  compared: 'logit' | 'log-probability';
   bound: number;
   other_tokens: number;
   cached_seconds: number;

@@ -4,7 +4,7 @@ import {test} from 'node:test';
 import {costRows, csvOf, depthCells, difference, formatBytes, precisionSentence, progressSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
 
 const row = (depth, more = {}) => ({
-  depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, bound: 1e-5, other_tokens: 0,
+  depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, compared: 'logit', bound: 1e-5, other_tokens: 0,
   cached_seconds: 0.5 * depth, cached_cpu_seconds: depth, cached_passes: depth, cached_tokens: 2 + 5 * (depth - 1), cached_joules: 3 * depth,
   uncached_seconds: 2 * depth, uncached_cpu_seconds: 4 * depth, uncached_passes: depth, uncached_tokens: 12 * depth, uncached_joules: 12 * depth,
   cache_bytes: 1_500_000, cached_seconds_least: 0.5 * depth, cached_seconds_most: 0.5 * depth, uncached_seconds_least: 2 * depth, uncached_seconds_most: 2 * depth, runs: 1, ...more,
@@ -16,6 +16,12 @@ const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => e
 test('the verdict says how many predictions were compared and how far they differ', () => {
   assert.equal(verdictSentence(view(row(1), row(2, {relative_difference: 2e-6}))),
     '6 predictions with the cache have the logits of those without it: the largest difference is 0.0002 % of the largest logit, where up to 0.001 % counts as equal.');
+});
+
+test('in bfloat16 log-probabilities are compared', () => {
+  const half = {compared: 'log-probability', bound: 0.1};
+  assert.match(verdictSentence(view(row(1, {...half, relative_difference: 0.05}))),
+    /have the log-probabilities of those without it: the largest difference is 5 % of the largest log-probability, where up to 10 % counts as equal/);
 });
 
 test('a verdict of False says at which depth the logits differ first', () => {
