@@ -46,6 +46,7 @@ class DecodingPage extends ExperimentPage {
   plotted = 0;      // the time of the last drawing of the plot
   /** @type {DecodingNode | null} */
   tree = null;
+  scrolled = false;   // whether the person has moved the tree
 
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server @param {string} plotly its address */
   constructor(elements, server, plotly) {
@@ -72,6 +73,7 @@ class DecodingPage extends ExperimentPage {
     for (const field of this.switches) field.addEventListener('change', () => this.#drawTree());
     find(form, '.sampling').addEventListener('input', () => this.#optionsChanged());
     for (const event of ['pointerover', 'click']) this.picture.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
+    for (const event of ['wheel', 'pointerdown', 'keydown']) this.picture.addEventListener(event, () => { this.scrolled = true; }, {passive: true});
     new MutationObserver(() => this.#drawTree()).observe(document.body, {attributeFilter: ['class']});
     super.start();
   }
@@ -82,6 +84,7 @@ class DecodingPage extends ExperimentPage {
       this.found.hidden = true;
       this.tree = null;
       this.picture.replaceChildren();
+      this.scrolled = false;
       this.#askForOdds('odds');
     }
     super.begin();
@@ -158,11 +161,18 @@ class DecodingPage extends ExperimentPage {
 
   #drawTree() {
     if (!this.tree) return;
-    const {picture} = this, fresh = !picture.firstElementChild;
+    const {picture} = this;
     showDrawing(picture, this.#svg(), TREE_HEIGHT);
-    // The prompt is at the left, in the middle of a high tree.
-    if (fresh) picture.scrollTop = (picture.scrollHeight - picture.clientHeight) / 2;
+    if (!this.scrolled) this.#showRoot();
     this.pointed.textContent = POINT;
+  }
+
+  /** Scroll the tree so that the prompt, from which it grows, is in the middle of the picture's left edge. */
+  #showRoot() {
+    const {picture} = this, root = picture.querySelector('[data-key=""]');
+    if (!root) return;
+    const {top, height} = root.getBoundingClientRect(), from = picture.getBoundingClientRect().top;
+    picture.scrollTo(0, picture.scrollTop + top + height / 2 - from - picture.clientHeight / 2);
   }
 
   /** Say what the node is that is pointed at. @param {Element} target */

@@ -13,7 +13,8 @@ const MARGIN = 12;
 const SLANT = 50;         // degrees that the tokens above the slots are turned by
 const MOST_LABEL = 90;    // pixels of a token beside its row
 
-const CAPTION = 'Cache: a slot for each token. Mask: a row for each, ● where it attends.';
+const CAPTIONS = ['Cache: a slot for each token.', 'Mask: a row for each token, ● where it attends.'];
+const LINE = 18;          // pixels from one line of the caption to the next
 
 /**
  * The tokens that are computed up to a pass, in order of their slots.
@@ -89,15 +90,15 @@ export const SLOT_HEADS = ['Slot', 'Token', 'Position', 'Pass', 'Attends to the 
 export function maskSvg(record, {pass, slot, colours, title}) {
   const tree = layoutTree(maskTree(record, pass)), nodes = nodesUpTo(record, pass), chosen = nodes.find(one => one.slot === slot);
   const open = new Set(chosen?.attends), beside = MARGIN + Math.min(MOST_LABEL, Math.max(...nodes.map(({text}) => labelWidth(visibleText(text.trim()), FIGURE_SIZE)))) + 8;
-  const above = 30 + MOST_LABEL * Math.sin(SLANT * Math.PI / 180), top = tree.height + GAP + above, slots = Math.max(...nodes.map(one => one.slot)) + 1;
-  const width = Math.max(tree.width, beside + slots * CELL + MOST_LABEL, labelWidth(CAPTION, FIGURE_SIZE) + 2 * MARGIN), height = top + nodes.length * CELL + MARGIN;
+  const above = 30 + MOST_LABEL * Math.sin(SLANT * Math.PI / 180), top = tree.height + GAP + LINE + above, slots = Math.max(...nodes.map(one => one.slot)) + 1;
+  const width = Math.max(tree.width, beside + slots * CELL + MOST_LABEL, ...CAPTIONS.map(line => labelWidth(line, FIGURE_SIZE) + 2 * MARGIN)), height = top + nodes.length * CELL + MARGIN;
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escapeXml(title)}">`,
     `<rect width="100%" height="100%" fill="${colours.paper}"/>`,
     ...tree.links.map(link => linkPath(link, open, colours)),
     ...tree.nodes.map(laid => treeGroup(laid, {open, chosen, colours})),
-    textAt(MARGIN, tree.height + GAP - 8, CAPTION, {size: FIGURE_SIZE, fill: colours.soft}),
+    ...CAPTIONS.map((line, index) => textAt(MARGIN, tree.height + GAP - 8 + index * LINE, line, {size: FIGURE_SIZE, fill: colours.soft})),
     ...nodes.map(node => columnGroup(node, {beside, top, open, chosen, colours, pass})),
     ...nodes.map((node, index) => rowGroup(node, {y: top + index * CELL, beside, slots, chosen, colours, pass})),
     '</svg>', '',

@@ -49,7 +49,7 @@ def test_ten_highlights_are_shown_at_first_by_a_named_threshold_and_the_slider_r
     browsers.expect(marked).to_have_count(10)
     most = int(slider.get_attribute("max"))
     assert most > 10
-    browsers.expect(page.locator(".read .of")).to_contain_text("the model’s first choice was at least")
+    browsers.expect(page.locator(".read .of")).to_contain_text("its first choice was at least")
     slider.fill(str(most))
     assert marked.count() == most
 
