@@ -9,7 +9,7 @@ import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
-import {formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
+import {formatCount, formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {ODDS_HEADS, drawsSentence, oddsPlot, oddsRows} from './odds.js';
@@ -101,7 +101,7 @@ class DecodingPage extends ExperimentPage {
     const all = Number(this.run?.tokens ?? 1), written = Math.max(0, ...view.texts.map(({token_ids: ids}) => ids.length));
     const [last] = view.texts.slice(-1), phase = last?.method === 'beam' ? 'Beam search' : 'Texts';
     const count = last?.method === 'beam' ? last.token_ids.length : written;
-    this.line.show(settled ? `${view.texts.length} texts of up to ${all} tokens.` : `${phase}: ${formatNumber(count)} of ${all} tokens`, settled ? 'settled' : 'thinking', settled ? null : count / all);
+    this.line.show(settled ? `${formatCount(view.texts.length, 'text')} of up to ${formatCount(all, 'token')}.` : `${phase}: ${formatNumber(count)} of ${all} tokens`, settled ? 'settled' : 'thinking', settled ? null : count / all);
     this.found.hidden = !view.texts.length;
     this.tree = decodingTree(String(this.run?.prompt ?? ''), view);
     this.#drawTree();

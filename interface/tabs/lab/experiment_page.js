@@ -90,6 +90,7 @@ export class ExperimentPage {
     const run = runOf(location.hash, this.mark, this.kinds);
     if (!run) return;
     this.fill(run);
+    scrollTo(0, 0);   // a link may be far down on the page that it is on
     if (run.prompt) this.begin();
   }
 

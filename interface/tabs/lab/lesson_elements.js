@@ -2,7 +2,7 @@
 /** @import {Block} from './lesson_sheet.js' */
 /** @import {Progress} from './lesson_progress.js' */
 /** @import {Question} from './lesson_steps.js' */
-import {NONE, comparisonSentence, countRight} from './lesson_progress.js';
+import {NONE, comparisonSentence} from './lesson_progress.js';
 import {PARTS, QUESTIONS, STEPS, experimentLink, partLink} from './lesson_steps.js';
 import {make} from '../../web/ui/elements.js';
 import {sheetBlocks} from './lesson_sheet.js';
@@ -140,7 +140,6 @@ function resultElements({before, after}) {
   };
   return [
     make('p', {className: 'verdict', tabIndex: -1, text: comparisonSentence({before, after})}),
-    ...(before.done && countRight(after.choices, QUESTIONS) > countRight(before.choices, QUESTIONS) ? [make('p', {text: 'The difference is what the lesson added.'})] : []),
     make('ol', {className: 'results'}, ...QUESTIONS.map((question, index) => make('li', {},
       make('p', {className: 'asked', text: question.text}),
       labelled('Right:', question.choices[question.right]), make('p', {text: question.why}),
@@ -167,7 +166,8 @@ function blockElement(block) {
   if (block.tag === 'ul')
     return make('ul', {}, ...block.items.map((text, index) => (index === block.right ? make('li', {}, make('strong', {text}), ' (right)') : make('li', {text}))));
   if (block.tag !== 'p') return make(SHEET_HEADINGS[block.tag] ?? 'h4', {text: block.text});
-  const links = (block.addresses ?? []).flatMap(href => [' ', make('a', {href, text: href.split('&')[0]})]);
+  // In print an address that is cut short would open another run.
+  const links = (block.addresses ?? []).flatMap(href => [' ', make('a', {href, text: href})]);
   return block.strong ? labelled(`${block.strong}.`, block.text, ...links) : make('p', {}, block.text, ...links);
 }
 

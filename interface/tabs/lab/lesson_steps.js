@@ -61,7 +61,7 @@ const cached = FIGURES.cachedTokens, without = formatNumber(FIGURES.uncachedToke
 /** @type {Step[]} */
 export const STEPS = [
   {
-    title: 'A chance for every token',
+    title: 'What a language model computes',
     explanation: [
       'A language model reads a text and predicts how it goes on. It reads and writes tokens: short pieces of text, often a word together with the space before it, sometimes a part of a word or a sign. Where a token is quoted here, its space is left out.',
       `The model that this page starts with knows ${tokens} different tokens. The beginning that you give it is called the prompt. Here it is “${CAPITAL}”.`,
@@ -75,9 +75,9 @@ export const STEPS = [
         'A whole sentence, of which the first word is shown',
       ],
       right: 1,
-      why: 'The model gives every token that it knows a score, called a logit. The scores are turned into chances, also called probabilities or odds: the higher the score, the higher the chance, and all chances together make 100 %. The model does not choose a token. A decoding method does that afterwards.',
+      why: 'The model gives every token that it knows a score, called a logit. The scores are turned into chances: the higher the score, the higher the chance, and all chances together make 100 %. A chance is a probability; the pages of the Lab call them odds. The model does not choose a token. A decoding method does that afterwards.',
     },
-    shows: `“Paris” has a chance of ${FIGURES.paris} %, “the” of ${FIGURES.the} % and “London” of ${FIGURES.london} %. About ${FIGURES.others} % are left for all other tokens together.`,
+    shows: `“Paris” has a chance of ${FIGURES.paris} %, “the” of ${FIGURES.the} % and “London” of ${FIGURES.london} %. About ${FIGURES.others} % are left for all other tokens together: see “The figures of these odds”.`,
     notice: 'Even where one token is by far the likeliest, the others keep a chance. A chance says how likely a token is to come next in such a text. It does not say whether the sentence is true.',
     page: 'decoding', run: {...DECODING, tokens: 4},
     say: 'Let the class complete the sentence aloud first, then ask what else could follow: “the”, “a”, “called”. That is the list that the model has, with a number for each entry.',
@@ -86,7 +86,7 @@ export const STEPS = [
   {
     title: 'Always the likeliest token',
     explanation: [
-      'A decoding method makes a text out of chances. The simplest one is called greedy: take the token with the highest chance, add it to the text, let the model predict again, and so on. Nothing is left to luck.',
+      'A decoding method makes a text out of chances. The simplest one is called greedy: take the token with the highest chance, add it to the text, let the model predict again, and so on.',
       `Here it writes ${FIGURES.tokens} tokens after “${SPEAKER}”.`,
     ],
     question: {
@@ -94,13 +94,13 @@ export const STEPS = [
       choices: [
         'It is the best text the model can write, as each token is the best one',
         'It is another text each time that it is run, as chances are involved',
-        'It may come to a sentence that it repeats again and again',
+        'It comes to a sentence that it repeats again and again',
         'It gets stranger from token to token, as small errors add up',
       ],
       right: 2,
       why: 'A sentence that stands in the text makes the same sentence likelier to come again. Each repetition strengthens this. Greedy never takes a less likely token, so it does not get out of the repetition.',
     },
-    shows: `The text comes to “${FIGURES.loop}” and repeats it to the end. The column Repeats says ${FIGURES.repeats} %: so many of its sequences of three tokens have come before in the same text.`,
+    shows: `The text comes to “${FIGURES.loop}” and repeats it to the end. In the tree the chances of the sentence rise with each repetition. In the table below it, the column Repeats says ${FIGURES.repeats} %: so many sequences of three tokens have come before in the same text.`,
     notice: 'To take the best token at every step is not the same as to write the best text.',
     page: 'decoding', run: {...DECODING, prompt: SPEAKER, tokens: 40},
     say: 'Read the text aloud as far as the class can bear it, then ask at which token it could have left the repetition, and why it did not.',
@@ -110,7 +110,7 @@ export const STEPS = [
     title: 'Drawing tokens, and temperature',
     explanation: [
       `The second method is sampling: the next token is drawn at random, each with its chance. A token with a chance of ${FIGURES.paris} % is drawn about ${FIGURES.paris} times in 100.`,
-      'A number called temperature changes the chances before the draw. At temperature 1 they stay as the model gives them.',
+      'A number called temperature changes the chances before the draw: each score is divided by it, and the chances are computed from the results. At temperature 1 they stay as the model gives them.',
     ],
     question: {
       text: `After “${CAPITAL}”, the token “Paris” has a chance of ${FIGURES.paris} % at temperature 1. What is it at temperature 2?`,
@@ -121,9 +121,9 @@ export const STEPS = [
         `Still ${FIGURES.paris} %: there are more draws, with the same chances`,
       ],
       right: 0,
-      why: `All logits are divided by the temperature before they are turned into chances. Above 1 they move closer together, and thousands of unlikely tokens gain a little each, which is much in all. Below 1 they move apart: at 0.5 “Paris” has ${FIGURES.coldParis} %.`,
+      why: `At temperature 2 the scores are halved, not the chances. So the scores move closer together, and thousands of unlikely tokens gain a little each, which is much in all: the chance of “Paris” falls far below a half. Below 1 the scores move apart: at 0.5 “Paris” has ${FIGURES.coldParis} %.`,
     },
-    shows: `At temperature 2, the chance of “Paris” falls from ${FIGURES.paris} % to ${FIGURES.hotParis} %. The four texts that are drawn make little sense after a few tokens.`,
+    shows: `At temperature 2, the chance of “Paris” falls from ${FIGURES.paris} % to ${FIGURES.hotParis} %. All tokens that the plot does not show have most of the chances together: see the last row of “The figures of these odds”. The four texts that are drawn make no sense.`,
     notice: 'Set Temperature to 0.5 and run again: the texts agree far more. “Draw 10,000 tokens” shows that tokens really come as often as their chances say. The number called Seed stands for one series of draws: the same seed gives the same texts.',
     page: 'decoding', run: {...DECODING, samples: 4, temperature: 2},
     say: 'Change the temperature in front of the class in steps from 0 to 2, and let the class read the plot: which bars grow, which shrink? At 0 sampling is the same as greedy.',
@@ -136,7 +136,7 @@ export const STEPS = [
       'The third method, beam search, keeps several texts at once, called beams: here four. It lengthens each of them, keeps the four likeliest of all results, and drops the rest.',
     ],
     question: {
-      text: `After “${SHORT}” the likeliest token is “analysis”. Can a text that begins with another token have the better Total, at the same length?`,
+      text: `The prompt is “${SHORT}”, and the likeliest next token is “analysis”. Can a text that begins with another token have the better Total, at the same length?`,
       choices: [
         'No: the highest chance at each step gives the highest product',
         'No: beam search too begins with the likeliest token',
@@ -144,7 +144,7 @@ export const STEPS = [
         'Yes: the tokens after a less likely one may be far likelier',
       ],
       right: 3,
-      why: 'Greedy takes each token without knowing what can follow. “consideration” is less likely than “analysis”, but the tokens after it are so likely that the whole text is likelier. Beam search finds it because it did not drop this beginning.',
+      why: 'Greedy takes each token without knowing what can follow. “consideration” is less likely than “analysis”, but the tokens after it are so likely that the whole text is likelier. With figures: 50 % and then 10 % make 5 % for both tokens, but 40 % and then 90 % make 36 %. Beam search finds such a text because it did not drop its beginning.',
     },
     shows: `Each text has 8 tokens. Greedy writes “${FIGURES.greedyText}” with a Total of ${signed(FIGURES.greedyTotal)}. The best beam is “${FIGURES.beamText}” with ${signed(FIGURES.beamTotal)}, about ${FIGURES.timesAsLikely} times as likely. On the way, ${FIGURES.dropped} beginnings are dropped.`,
     notice: 'The dropped beginnings are grey in the tree: point at one to read why it was dropped. The likeliest text is not always the one that people like best: very likely texts are often dull.',
@@ -169,9 +169,9 @@ export const STEPS = [
       right: 1,
       why: `With the cache: 5 tokens of the prompt, then 19 times the 5 newest tokens, which is ${cached}; the last token of a branch is chosen and not read. Without it, every branch is read from its beginning each time: 5 + 5 × (6 + 7 + … + 24) = ${without}.`,
     },
-    shows: `In float32, one of two number types that step 6 explains, the verdict is True: the logits are the same with the cache and without it. In both types both sides need ${FIGURES.passes} passes, with ${cached} tokens and ${without} tokens: ${FIGURES.ratio} times as many. How much time that saves depends on the computer.`,
-    notice: 'The cache changes how much is computed, and not what comes out. In the last plot the advantage grows with the length of the text. The price is memory: see the last row of the table.',
-    page: 'cache', run: CACHE,
+    shows: `The verdict is True: the logits with the cache and without it are the same, but for the rounding that step 6 is about. Both sides need ${FIGURES.passes} passes, with ${cached} tokens and ${without} tokens: ${FIGURES.ratio} times as many. How much time that saves depends on the computer.`,
+    notice: 'The cache changes how much is computed, and not what comes out, but for the last digits. Over the whole length, the advantage in the last plot grows; other work of the computer makes the curve uneven. The price is memory: see the last row of the table.',
+    page: 'cache', run: {...CACHE, runs: 3},
     say: 'Let the class count by hand for one branch of three tokens after a prompt of two: 2, then 3, then 4 tokens without the cache, which is 9; with it 2 + 1 + 1, which is 4.',
     misunderstanding: '“The cache keeps finished answers.” It keeps numbers for tokens that were read, and every new token is still predicted by the model.',
   },
@@ -192,16 +192,16 @@ export const STEPS = [
       right: 0,
       why: 'Each of the many multiplications rounds a little, and in bfloat16 far more coarsely. Where one token is far ahead, it stays the likeliest. Where two tokens are nearly equally likely, a small difference decides between them.',
     },
-    shows: `In float32 the verdict is True; where the page computes in bfloat16, as its head says then, rounding alone can make it False. The sentence under the table says where float32 and bfloat16 part: within the ${FIGURES.passes} tokens at least one of the five branches has another likeliest token, while the logits differ by some per cent. At which token that happens depends on the computer, too.`,
+    shows: `The verdict is True. The sentence under the table says where float32 and bfloat16 part: within the ${FIGURES.passes} tokens at least one of the five branches has another likeliest token, while the logits differ by some per cent. At which token that happens depends on the computer, too.`,
     notice: 'A text that is continued greedily becomes another text from such a token on, though no computation is wrong. So True on this page means equal within a limit that is stated, not equal in every digit.',
     page: 'cache', run: {...CACHE, precisions: true},
-    say: 'Let the class compute 1/3 + 1/3 + 1/3 with two digits after the point, rounding each time, and ask which result is wrong.',
+    say: 'Let the class compute 1/3 + 1/3 + 1/3 with two digits after the point, rounding each time: it is 0.99, though nobody has made a mistake.',
     misunderstanding: '“If the texts differ, one of the programs has an error.” Rounding alone is enough where two tokens are nearly equally likely.',
   },
   {
     title: 'Several futures in one pass',
     explanation: [
-      'The branches of step 5 are computed together, the newest token of each in the same pass. In the cache every token has a slot: a numbered memory cell for its keys and values.',
+      'In step 5, one pass computes the newest token of each of the five branches together. In the cache every token has a slot: a numbered memory cell for its keys and values.',
       'How a token uses the numbers of other tokens is called attention. A mask is a table that says for each token which slots it attends to, and which stay hidden from it.',
     ],
     question: {
@@ -224,7 +224,7 @@ export const STEPS = [
   {
     title: 'Guess first, check afterwards',
     explanation: [
-      'A pass over one token takes nearly as long as a pass over several, because most of the time goes into fetching the numbers that the model consists of. Speculation makes use of this: a quick program guesses the next tokens, for example by looking up what followed the same words earlier in the text.',
+      'A pass over one token takes nearly as long as a pass over a handful, because most of the time goes into fetching the numbers that the model consists of. Only passes over many tokens, as in step 5, take longer. Speculation makes use of this: a quick program guesses the next tokens, for example by looking up what followed the same words earlier in the text.',
       'The model then checks all guesses in one pass. Guesses are kept up to the first one that differs from the model’s own choice. There the model’s own token is written.',
     ],
     question: {
@@ -239,7 +239,7 @@ export const STEPS = [
       why: 'A guess is kept only if it is the token that the model would have written itself. A right guess saves a pass. After a wrong one, the pass still gives the model’s own token, so nothing is lost but a little work.',
     },
     shows: `After “${SPEAKER}”, ${FIGURES.tokens} tokens take ${FIGURES.tokens} passes without guesses. With guesses it takes ${FIGURES.draftedPasses} passes in float32, and the text is the same. In bfloat16 the number may differ a little.`,
-    notice: `A text that repeats itself is easy to guess. After “${SHORT}”, where little is repeated, ${FIGURES.tokens} tokens take ${FIGURES.hardPasses} passes. The text stays the same in any case.`,
+    notice: `Go back to the earlier passes: where a guess is marked ✗, it was wrong, and the model’s own token stands beside it. The page calls guesses drafts. A text that repeats itself is easy to guess. After “${SHORT}”, where little is repeated, ${FIGURES.tokens} tokens take ${FIGURES.hardPasses} passes. The text stays the same in any case.`,
     page: 'speculation', run: SPECULATION,
     say: 'Play it: one student guesses the next five words of a sentence, another one knows the sentence and checks all five at once. Count the rounds with good and with bad guesses.',
     misunderstanding: '“What is faster must be less exact.” The check is by the same model, and the text is the one that it writes alone.',
@@ -311,7 +311,7 @@ export const QUESTIONS = [
       'All five are dropped, and the model writes five tokens one by one',
       'All five are kept, if most of them were right',
     ],
-    right: 0, steps: [7, 8],
+    right: 0, steps: [8],
     why: 'What follows a wrong token was guessed for another text. So guesses count up to the first wrong one, where the model’s own token is written.',
   },
 ];
