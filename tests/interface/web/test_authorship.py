@@ -127,8 +127,8 @@ class Writer:
         gone = self.steps[self.position :]
         while gone and len(gone[-1][1].characters) < len(gone[-1][0].characters) and not inserted(*gone[-1]):
             gone.pop()
-        if gone:
-            self.left.append(gone[-1][1])
+        # Those that a later undone step had removed words from are kept too; history.test.js says which exactly.
+        self.left.extend(undone for _, undone in gone)
         self.steps[self.position :] = [(before, after)]
         del self.steps[:-MOST_STEPS]
         self.position = len(self.steps)
