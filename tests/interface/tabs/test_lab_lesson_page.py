@@ -14,7 +14,7 @@ import pytest
 
 from lookahead_core import Model
 from lookahead_core.experiments.attention_record import attention_record
-from lookahead_core.experiments.cache_experiment import FLOAT32_BOUND, HALF_PRECISION_BOUND, cache_experiment
+from lookahead_core.experiments.cache_experiment import cache_experiment
 from lookahead_core.experiments.decoding_experiment import DecodedText, DecodingExperiment, decoding_experiment
 from lookahead_core.experiments.speculation_record import speculation_record
 from tests.support import browser as browsers
@@ -111,7 +111,6 @@ def test_step_5_states_how_many_tokens_are_computed_with_the_cache_and_without_i
 def test_step_6_states_that_the_precisions_part(default_model: Model) -> None:
     found = cache_experiment(default_model, **run_of(6))
     assert found.equal
-    assert (figures()["bound"], figures()["halfBound"]) == (100 * FLOAT32_BOUND, 100 * HALF_PRECISION_BOUND)
     assert any(step.other_tokens for step in found.precisions)
     assert 0.01 <= max(step.relative_difference for step in found.precisions) <= 0.3, "some per cent"
 
