@@ -59,10 +59,11 @@ function contextBefore(text, start) {
 }
 
 /**
- * Whether the text before an undone step has words that the texts after it lack.
+ * Whether the text before an undone step has words that the texts after it lack. A message that is sent has the words of the
+ * box, which is empty then.
  * @param {HistoryStep} step
  */
-const isLostBy = step => removesWords(step) || (step.kind === 'reenter' && step.removed !== '');
+const isLostBy = step => !(step.turn && !step.inserted) && (removesWords(step) || (step.kind === 'reenter' && step.removed !== ''));
 
 /** @typedef {TextState & {authors: AuthorRun[]}} AuthoredState */
 
@@ -346,7 +347,8 @@ export class EditHistory {
     while (gone.length && !gone[gone.length - 1].inserted && !gone[gone.length - 1].turn) gone.pop();
     for (const [index, step] of gone.entries()) {
       const next = gone[index + 1], at = this.position + index + 1;
-      if (!next || isLostBy(next)) this.#keepAbandoned(state, this.#stateAt(at, state), step);
+      // After a turn the box is empty, or has the copy of a message.
+      if (!next || (!step.turn && isLostBy(next))) this.#keepAbandoned(state, this.#stateAt(at, state), step);
     }
     this.steps.length = this.position;
   }

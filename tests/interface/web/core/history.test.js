@@ -381,6 +381,19 @@ test('an undone turn that is written over is abandoned with its conversation', (
   assert.deepEqual({...page.goal(moment), caret: 0}, {text: '', spans: [], earlier: later, caret: 0});
 });
 
+test('of undone turns that are written over, the last one is abandoned, and no copy of a message', () => {
+  const page = new Page(), sent = {messages: [{role: 'user', content: 'Who sleeps here?'}], role: 'assistant'};
+  const edited = {messages: [], role: 'user'}, anew = {messages: [{role: 'user', content: 'Who is awake?'}], role: 'assistant'};
+  page.write('Who sleeps here?');
+  page.turn('send', sent);
+  page.turn('back', edited, 'Who sleeps here?');
+  page.change({start: 4, removed: 'sleeps here', inserted: 'is awake'}, {kind: 'type'});
+  page.turn('send', anew);
+  for (let turn = 0; turn < 3; turn += 1) page.undo();
+  page.write('The keeper.');
+  assert.deepEqual(page.history.left.map(({turn}) => turn?.after), [anew]);
+});
+
 test('the moment of an abandoned turn has its whole text', () => {
   const page = new Page(), after = {messages: ['Hello']};
   page.write('Hello');
