@@ -8,6 +8,18 @@ import {findAll} from './elements.js';
  */
 export const tabNamesOf = fragment => /^#([a-z]+)-([a-z]+)(?:[?]|$)/.exec(fragment)?.slice(1) ?? [];
 
+/**
+ * The fragment after a click on a tab; empty for none, null if it stays.
+ * @param {string} fragment of the address
+ * @param {string} clicked the tab's name in lower case; empty if no tab was clicked
+ * @param {boolean} isInner whether it is a tab within a tab
+ */
+export function addressAfterClick(fragment, clicked, isInner) {
+  const [outer, inner] = tabNamesOf(fragment);
+  if (!outer || !clicked || clicked === outer || clicked === inner) return null;
+  return isInner ? `#${outer}-${clicked}` : '';
+}
+
 const PATIENCE = 60_000;   // milliseconds until a tab is mounted, on a slow computer
 const TURN = 20;           // milliseconds between two looks for it
 
@@ -17,6 +29,7 @@ const TURN = 20;           // milliseconds between two looks for it
  */
 export async function openLinkedTabs() {
   addEventListener('hashchange', openTabs);
+  document.addEventListener('click', event => { if (event.isTrusted) nameTabInAddress(/** @type {Element} */ (event.target)); });
   await openTabs();
 }
 
@@ -34,5 +47,18 @@ async function openTabs() {
   }
 }
 
+/**
+ * Where the address names a tab, and a person opens another one by a click: let the address name that one, so that a reload
+ * does not lead back. An address that names none stays as it is.
+ * @param {Element} target of the click
+ */
+function nameTabInAddress(target) {
+  const tab = target.closest('[role=tab]'), address = addressAfterClick(location.hash, tab ? nameOf(tab) : '', Boolean(tab?.closest('.inner')));
+  if (address !== null) history.replaceState(history.state, '', address || location.pathname + location.search);
+}
+
 /** The tab of this name in lower case. @param {string} name */
-const tabNamed = name => findAll(document.body, '[role=tab]').find(({textContent}) => textContent?.trim().toLowerCase() === name);
+const tabNamed = name => findAll(document.body, '[role=tab]').find(tab => nameOf(tab) === name);
+
+/** The name of a tab in lower case. @param {Element} tab */
+const nameOf = tab => tab.textContent?.trim().toLowerCase() ?? '';

@@ -209,6 +209,7 @@ def test_back_leads_to_the_step_also_if_the_tab_was_opened_by_a_click(tiny: Visi
     page.goto(f"{tiny_page}#lab-masks?prompt=The+old+keeper&k=2&depth=2")
     page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
     page.get_by_role("tab", name="Lesson", exact=True).click()
+    assert page.evaluate("location.hash") == "#lab-lesson", "a reload leads to the tab that was clicked"
     current(tiny, ".reveal").click()
     current(tiny, "a.open").click()
     page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
