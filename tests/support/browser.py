@@ -62,6 +62,21 @@ FORGET = """async () => {
 }"""
 
 
+START_AND_STOP = """button => {
+  button.click();
+  const meanwhile = button.textContent;
+  button.click();
+  return [meanwhile, button.textContent];
+}"""
+"""For a button that begins something and then stops it: its names meanwhile, and afterwards."""
+CLICK_ONCE_SHOWN = """([selector, button]) => {
+  new MutationObserver((_, observer) => {
+    if (!document.querySelector(selector)) return;
+    observer.disconnect();
+    document.querySelector(button).click();
+  }).observe(document.body, {childList: true, subtree: true});
+}"""
+"""Clicks a button in the moment in which an element is first shown, also if all is over when a test would see it."""
 LISTEN = """regions => {
   window.spoken = [];
   for (const region of document.querySelectorAll(regions))

@@ -3,6 +3,7 @@
 /** @import {Shown} from './decoding_tree.js' */
 /** @import {Run} from './run_link.js' */
 import * as words from './decoding_sentences.js';
+import {DrawButton, stoppedDraws} from './draw_button.js';
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
@@ -46,6 +47,9 @@ class DecodingPage extends ExperimentPage {
   plotted = 0;      // the time of the last drawing of the plot
   /** @type {DecodingNode | null} */
   tree = null;
+  /** @type {DrawButton | null} */
+  drawing = null;
+  hasDraws = false;   // whether draws are shown
   scrolled = false;   // whether the person has moved the tree
 
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server @param {string} plotly its address */
@@ -69,7 +73,7 @@ class DecodingPage extends ExperimentPage {
     find(result, '.csv').addEventListener('click', () => { if (this.view) downloadFile(words.csvOf(this.view), 'lookahead-decoding.csv', 'text/csv'); });
     find(result, '.svg').addEventListener('click', () => downloadFile(this.#svg(), 'lookahead-decoding.svg', 'image/svg+xml'));
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), 'lookahead-decoding.png').catch(() => this.line.show(NO_PICTURE, 'error')));
-    find(result, '.draw').addEventListener('click', () => this.#askForOdds('draws'));
+    this.drawing = new DrawButton(find(result, '.draw'), {begin: () => this.#askForOdds('draws'), stop: () => this.#stopDraws()});
     for (const field of this.switches) field.addEventListener('change', () => this.#drawTree());
     find(form, '.sampling').addEventListener('input', () => this.#optionsChanged());
     for (const event of ['pointerover', 'click']) this.picture.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
@@ -128,7 +132,15 @@ class DecodingPage extends ExperimentPage {
     }
     this.part = part;
     this.oddsRevision += 1;
+    this.drawing?.show(part === 'draws');
     this.oddsRequests.schedule();
+  }
+
+  #stopDraws() {
+    this.oddsRequests.cancel();
+    this.oddsRevision += 1;
+    this.drawing?.show(false);
+    this.oddsLine.show(stoppedDraws(this.hasDraws), 'settled');
   }
 
   #oddsRequest() {
@@ -139,8 +151,10 @@ class DecodingPage extends ExperimentPage {
   /** @param {News} news */
   #takeOdds({state, sentence, view}) {
     if (state === 'error') this.oddsLine.show(sentence ?? '', 'error');
+    if (state === 'settled' || state === 'error') this.drawing?.show(false);
     if (!view) return;
     const found = /** @type {DecodingView} */ (/** @type {unknown} */ (view)), {draws} = found, settled = state === 'settled';
+    this.hasDraws = Boolean(draws);
     this.next.hidden = false;
     find(this.next, '.options').textContent = words.optionsSentence(found);
     find(this.next, '.odds .wide').replaceChildren(table(ODDS_HEADS, oddsRows(found)));

@@ -31,6 +31,8 @@ MOST_TOKENS = 40
 """The most tokens of a text: the drawn tree of a beam search has up to twice as many nodes for each beam."""
 MOST_BEAMS = 6
 DRAWS = 10_000
+ROUNDING = 1e-6
+"""Probabilities of a softmax in float32 sum to 1 within this; the rest differs from processor to processor."""
 
 
 class DecodingRequest(ExperimentRequest):
@@ -98,13 +100,19 @@ def odds_as_json(odds: Sequence[OddsOfToken], counts: Mapping[int, int] | None) 
     `others` is the probability of all tokens that are not among `odds`, as [raw, processed]. `counts` says how often
     each token was drawn: `draws` has their `number`, and `counts` in the order of `odds`; it is None without draws.
     """
-    others = [max(0.0, 1 - math.fsum(getattr(one, name) for one in odds)) for name in ("raw", "processed")]
+    others = [_remainder([getattr(one, name) for one in odds]) for name in ("raw", "processed")]
     drawn = counts and {"number": sum(counts.values()), "counts": [counts.get(one.token_id, 0) for one in odds]}
     return {
         "odds": [{"id": one.token_id, "text": one.text, "raw": one.raw, "processed": one.processed} for one in odds],
         "others": others,
         "draws": drawn or None,
     }
+
+
+def _remainder(probabilities: Sequence[float]) -> float:
+    """Return 1 less the sum of float32 probabilities; 0 if that is no more than their rounding."""
+    remainder = 1 - math.fsum(probabilities)
+    return remainder if remainder > ROUNDING else 0.0
 
 
 def _text_as_json(text: DecodedText) -> dict[str, Any]:

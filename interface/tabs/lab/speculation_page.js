@@ -2,6 +2,7 @@
 /** @import {ComponentArguments, News, RejectionDrawsView, Server, SpeculationView} from '../../web/core/types.d.ts' */
 /** @import {Run} from './run_link.js' */
 import * as words from './speculation_sentences.js';
+import {DrawButton, stoppedDraws} from './draw_button.js';
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ODDS_HEADS, oddsPlot, oddsRows} from './odds.js';
@@ -44,6 +45,9 @@ class SpeculationPage extends ExperimentPage {
   /** @type {string | null} */
   chosenKey = null;   // of the chosen token of the tree
 
+  /** @type {DrawButton | null} */
+  drawing = null;
+
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server @param {string} plotly its address */
   constructor(elements, server, plotly) {
     super(elements, server, '#lab-speculation', KINDS);
@@ -69,7 +73,7 @@ class SpeculationPage extends ExperimentPage {
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), `${FILE}.png`).catch(() => say(NO_PICTURE)));
     for (const format of /** @type {const} */ (['svg', 'png']))
       find(result, `.plot-${format}`).addEventListener('click', () => this.plots.save(format, FILE).catch(() => say(NO_PLOTS)));
-    find(result, '.draw').addEventListener('click', () => this.#draw());
+    this.drawing = new DrawButton(find(result, '.draw'), {begin: () => this.#draw(), stop: () => this.#stopDraws()});
     new MutationObserver(() => this.#drawTree()).observe(document.body, {attributeFilter: ['class']});
     super.start();
   }
@@ -198,13 +202,24 @@ class SpeculationPage extends ExperimentPage {
     // At temperature 0 nothing is drawn.
     this.drawRun.temperature ||= 1;
     this.drawRevision += 1;
+    this.drawing?.show(true);
     this.drawLine.show('Starting …', 'thinking', 0);
     this.drawRequests.schedule();
   }
 
-  #forgetDraws() {
+  #stopDraws() {
+    this.#endDraws();
+    this.drawLine.show(stoppedDraws(!find(this.drawn, '.outcome').hidden), 'settled');
+  }
+
+  #endDraws() {
     this.drawRequests.cancel();
     this.drawRevision += 1;
+    this.drawing?.show(false);
+  }
+
+  #forgetDraws() {
+    this.#endDraws();
     this.drawLine.show('', 'settled');
     find(this.drawn, '.outcome').hidden = true;
   }
@@ -218,6 +233,7 @@ class SpeculationPage extends ExperimentPage {
   /** @param {News} news */
   #takeDraws({state, sentence, view}) {
     if (state === 'error') this.drawLine.show(sentence ?? '', 'error');
+    if (state === 'settled' || state === 'error') this.drawing?.show(false);
     if (!view) return;
     const found = /** @type {RejectionDrawsView} */ (/** @type {unknown} */ (view)), settled = state === 'settled', number = found.draws?.number ?? 0;
     find(this.drawn, '.outcome').hidden = false;

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from interface.tabs.lab.decoding_session import DRAWS, DecodingRequest, DecodingSession
+from interface.tabs.lab.decoding_session import DRAWS, DecodingRequest, DecodingSession, odds_as_json
 from interface.tabs.lab.experiment_request import MOST_PROMPT
 from lookahead_core import Document, Model, load_model
-from lookahead_core.experiments.decoding_experiment import decoding_experiment
+from lookahead_core.experiments.decoding_experiment import OddsOfToken, decoding_experiment
 from tests.conftest import tiny_llama
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit
+from tests.support.browser import CLICK_ONCE_SHOWN, PATIENCE, START_AND_STOP, Visit
 from tests.support.requests_to_pages import news_from
 
 PROMPT = "The keeper watched"
@@ -67,6 +67,11 @@ def test_odds_are_answered_alone_where_only_they_are_asked_for(model: Model) -> 
     )
     for name, others in zip(("raw", "processed"), view["others"], strict=True):
         assert math.fsum(one[name] for one in view["odds"]) + others == pytest.approx(1)
+
+
+def test_rounding_gives_excluded_tokens_no_probability() -> None:
+    odds = [OddsOfToken(0, "a", 0.5, 0.99999994), OddsOfToken(1, "b", 0.25, 0.0)]
+    assert odds_as_json(odds, None)["others"] == [0.25, 0.0]
 
 
 def test_ten_thousand_draws_come_as_often_as_the_odds_say(model: Model) -> None:
@@ -160,8 +165,10 @@ def test_options_change_the_row_of_odds_at_once_and_draws_come_as_often(tiny: Vi
     assert [row[2] != "0\u00a0%" for row in odds(page)] == [True] * 3 + [False] * 10
     assert page.locator("#lab-decoding .texts").inner_text() == texts, "texts change when they are run again"
     browsers.expect(page.locator("#lab-decoding > .says")).to_have_text(re.compile("run again for the texts"))
-    page.locator("#lab-decoding .draw").click()
     drawn = page.locator("#lab-decoding .next .says .sentence")
+    assert page.locator("#lab-decoding .draw").evaluate(START_AND_STOP) == ["Stop drawing", "Draw 10,000 tokens"]
+    browsers.expect(drawn).to_have_text("Stopped.")
+    page.locator("#lab-decoding .draw").click()
     browsers.expect(drawn).to_have_text(re.compile("of 3 frequencies lie within"), timeout=PATIENCE)
     for _, _, chance, frequency in odds(page):
         assert float(frequency.rstrip("\u00a0%")) == pytest.approx(float(chance.rstrip("\u00a0%")), abs=2.5)
@@ -185,10 +192,9 @@ def test_what_the_form_does_not_allow_gets_a_sentence_and_a_run_can_be_stopped(r
         browsers.expect(says).to_have_text(sentence)
         page.locator(f"#decoding-{field}").fill(before)
     page.locator("#decoding-tokens").fill("40")
+    page.evaluate(CLICK_ONCE_SHOWN, ["#lab-decoding .tree svg g[data-key]", "#decoding-form .halt"])
     page.locator("#decoding-form .run").click()
-    page.wait_for_selector("#lab-decoding .tree svg g[data-key]", timeout=PATIENCE)
-    page.locator("#decoding-form .halt").click()
-    browsers.expect(says).to_have_text(re.compile("^Stopped"))
+    browsers.expect(says).to_have_text(re.compile("^Stopped"), timeout=PATIENCE)
     count = page.locator("#lab-decoding .tree g[data-key]").count()
     page.wait_for_timeout(700)
     assert page.locator("#lab-decoding .tree g[data-key]").count() == count

@@ -16,7 +16,7 @@ from interface.tabs.lab.speculation_session import SpeculationRequest, Speculati
 from lookahead_core import Document, Model, load_model
 from tests.conftest import tiny_llama
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit
+from tests.support.browser import CLICK_ONCE_SHOWN, PATIENCE, START_AND_STOP, Visit
 from tests.support.requests_to_pages import news_from
 
 PROMPT = "One two three, one two three, one two"
@@ -201,6 +201,8 @@ def test_the_tree_of_a_pass_is_walked_through_with_the_keys_alone(tiny: Visit, t
 @in_a_browser
 def test_draws_come_as_often_as_the_odds_and_what_cannot_be_run_gets_a_sentence(tiny: Visit, tiny_page: str) -> None:
     page = run(tiny, tiny_page, "prompt=One+two+three,+one+two+three,+one+two&tokens=4")
+    assert part(page, ".draw").evaluate(START_AND_STOP) == ["Stop drawing", "Draw 1,000 first tokens"]
+    browsers.expect(part(page, ".rejection .says .sentence")).to_have_text("Stopped.")
     part(page, ".draw").click()
     sentence = part(page, ".rejection .says .sentence")
     browsers.expect(sentence).to_have_text(re.compile("^1,000 tokens are drawn: .* one of them was accepted"))
@@ -225,10 +227,10 @@ def test_a_run_can_be_stopped_and_keeps_its_passes(real: Visit) -> None:
     real.open_tab("Lab")
     page.get_by_role("tab", name="Speculation").click()
     page.locator("#speculation-tokens").fill("60")
+    page.evaluate(CLICK_ONCE_SHOWN, ["#lab-speculation .tree svg", "#speculation-form .halt"])
     page.locator("#speculation-form .run").click()
-    part(page, ".tree svg").wait_for(timeout=PATIENCE)
-    page.locator("#speculation-form .halt").click()
-    browsers.expect(part(page, "> .says .sentence")).to_have_text("Stopped. The passes so far are shown.")
+    stopped = "Stopped. The passes so far are shown."
+    browsers.expect(part(page, "> .says .sentence")).to_have_text(stopped, timeout=PATIENCE)
     passes = part(page, ".passes input").get_attribute("max")
     page.wait_for_timeout(700)
     assert part(page, ".passes input").get_attribute("max") == passes

@@ -1,0 +1,28 @@
+// A button that begins to draw tokens, and that stops it while tokens are drawn.
+import {setText} from '../../web/ui/elements.js';
+
+const STOP = 'Stop drawing';
+
+export class DrawButton {
+  /** Whether tokens are drawn now. */
+  running = false;
+
+  /**
+   * @param {HTMLElement} button
+   * @param {{begin: () => void, stop: () => void}} actions
+   */
+  constructor(button, {begin, stop}) {
+    this.button = button;
+    this.name = button.textContent ?? '';
+    button.addEventListener('click', () => (this.running ? stop() : begin()));
+  }
+
+  /** @param {boolean} running whether tokens are drawn now */
+  show(running) {
+    this.running = running;
+    setText(this.button, running ? STOP : this.name);
+  }
+}
+
+/** What is said when draws were stopped. @param {boolean} any whether there are some */
+export const stoppedDraws = any => (any ? 'Stopped. The figures are those of the tokens drawn so far.' : 'Stopped.');
