@@ -97,14 +97,18 @@ class Passage:
     def edit(self, text: str) -> int:
         """Replace the text; return how many tokens at the beginning were kept, those before the text included.
 
-        The same text keeps all. Otherwise the tokens before the first changed character are kept, except the last of
-        them and the typed tokens of the word that the change is in: a word typed letter by letter must end as the
-        tokens that the model knows it by. If none of these has a character of the text, 0 is returned, and also the
-        tokens before the text are made anew. Raises TextError if the rest cannot be encoded; nothing is changed then.
+        The same text keeps all, and so does one that is cut where an accepted token ends. Otherwise the tokens before
+        the first changed character are kept, except the last of them and the typed tokens of the word that the change
+        is in: a word typed letter by letter must end as the tokens that the model knows it by. If none of these has a
+        character of the text, 0 is returned, and also the tokens before the text are made anew. Raises TextError if the
+        rest cannot be encoded; nothing is changed then.
         """
         if text == self.text:
             return len(self.tokens)
-        keep = self._word_start(self._unchanged_tokens(common_prefix_length(self.text, text)), text)
+        keep = self._unchanged_tokens(common_prefix_length(self.text, text))
+        if not self._is_cut_after_accepted(keep, text):
+            # New text may merge with the last token.
+            keep = self._word_start(max(keep - 1, 0), text)
         start = self.tokens[keep - 1].end if keep else 0
         if not start:
             keep = 0
@@ -129,15 +133,25 @@ class Passage:
         return tokens
 
     def _unchanged_tokens(self, unchanged: int) -> int:
-        """Return the number of tokens within the first `unchanged` characters, less one; at least 0.
+        """Return the number of tokens within the first `unchanged` characters.
 
-        Those before the text count too; tokens at the end that end within a character do not. One token less is kept
-        because new text may merge with it.
+        Those before the text count too; tokens at the end that end within a character do not.
         """
         keep = len(self.tokens)
         while keep and (self.tokens[keep - 1].end > unchanged or self.tokens[keep - 1].partial):
             keep -= 1
-        return max(keep - 1, 0)
+        return keep
+
+    def _is_cut_after_accepted(self, keep: int, text: str) -> bool:
+        """Whether `text` ends with the last of the first `keep` tokens, and that one is accepted.
+
+        False for a token that was accepted in place of a typed one with the same characters: without what was accepted
+        after it, the text ends in the typed one.
+        """
+        if not keep or self.tokens[keep - 1].typed or self.tokens[keep - 1].end != len(text):
+            return False
+        last, replaced = self.tokens[keep - 1], self.tokens[keep - 1].replaced
+        return replaced is None or replaced.end < last.end
 
     def _word_start(self, keep: int, text: str) -> int:
         """Return how many of the first `keep` tokens remain without those of the word that the text goes on with.

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from lookahead_core import CacheFull, Document, LookaheadError, Model, TextError, load_model
+from lookahead_core.document.document import AcceptedTokens
 from lookahead_core.settings import Settings
 from tests.conftest import tiny_llama
 from tests.support.families import FAMILIES, make, plain_rows, plain_rows_by_length
@@ -472,3 +473,21 @@ def test_hostile_arguments_of_a_document_get_a_sentence(tiny_model: Model) -> No
             call()
     assert document.text == "the sea"
     assert Document(tiny_model, token_ids=list(torch.tensor([5, 6]))).token_ids == [5, 6]
+
+
+def test_a_client_that_undoes_an_accept_gets_the_branches_that_it_had(tiny_model: Model) -> None:
+    """The last token before them was accepted, so it is not re-opened: its word was chosen, not typed."""
+    document, codec = Document(tiny_model), tiny_model.codec
+    letter = next(token_id for token_id in range(400) if codec.bytes_of(token_id).isalpha())
+    document.follow("The old keeper ")
+    accepted = AcceptedTokens(len(document.text), (letter,))
+    before = "The old keeper " + codec.bytes_of(letter).decode()
+    more = tuple(token.token_id for token in codec.encode("and so", continuing=True))
+    document.follow(before, [accepted])
+    had = document.lookahead(k=3, depth=3, heal=True).branches
+    document.follow(before + "and so", [AcceptedTokens(len(before), more)])
+    document.follow(before)
+    assert [branch.token_ids for branch in document.lookahead(k=3, depth=3, heal=True).branches] == [
+        branch.token_ids for branch in had
+    ]
+    assert not document.reopens
