@@ -199,8 +199,9 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
 
     `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set; `towards` and `avoid` only if given,
     and `odds` only if it is "words", in mode `likely` without these two. In mode `every_level`, `branch_total` is `k`,
-    so that a view has at most k rows in every mode. In mode `forks`, `cutoff` is FORK_CUTOFF. `temperature`, `top_p`
-    and `seed` are set in mode `sampled` only, and then only if they are given.
+    so that a view has at most k rows in every mode. In mode `forks`, `cutoff` is FORK_CUTOFF, and `split_limit` is `k`:
+    no row may be left out for one with a lower share. `temperature`, `top_p` and `seed` are set in mode `sampled` only,
+    and then only if they are given.
     """
     from lookahead_core.strategies.lookahead_options import ODDS, LookaheadOptions
     from lookahead_core.validation import check_choice
@@ -219,7 +220,7 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
     if options["mode"] == "every_level":
         options["branch_total"] = options["k"]
     if options["mode"] == "forks":
-        options["cutoff"] = FORK_CUTOFF
+        options |= {"cutoff": FORK_CUTOFF, "split_limit": options["k"]}
     if options["mode"] == "sampled":
         options |= {name: fields[name] for name in ("temperature", "top_p", "seed") if name in fields}
     options |= {name: fields[name] for name in ("towards", "avoid") if fields.get(name)}

@@ -77,7 +77,7 @@ export function plotlyFigure({x, lines, unit, labels, logarithmic = false, below
       margin: {l: 48, r: 8, t: 8, b: 36},
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: {family: variable('--sans') || 'sans-serif', size: 12, color: palette.ink},
-      xaxis: {...axis, title: {text: below, standoff: 4}, ...(labels ? {tickvals: x, ticktext: labels} : {rangemode: 'tozero'})},
+      xaxis: {...axis, title: {text: below, standoff: 4}, ...(labels ? {tickvals: x, ticktext: labels, autotickangles: [0, -30, -60]} : {rangemode: 'tozero'})},
       yaxis: {...axis, title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
       showlegend: lines.length > 1,
       legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font: {color: palette.ink}},

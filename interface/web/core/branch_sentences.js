@@ -53,7 +53,7 @@ function hintSentence({count, given, wanted, rows, wordError = null}) {
 }
 
 /** What a fork is, and which rows the mode “forks” shows. */
-export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. The rows with the highest shares are shown.';
+export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. Of these rows, those with the highest shares are shown.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}

@@ -43,7 +43,15 @@ def test_a_request_has_the_fields_of_its_json() -> None:
     more = of(
         k=3, depth=7.0, mode="forks", until="word", banned=[4, 5], temperature=0.5, top_p=0.5, seed=3, ahead=False
     )
-    assert more.options == {"k": 3, "depth": 7, "mode": "forks", "until": "word", "banned": (4, 5), "cutoff": 0.05}
+    assert more.options == {
+        "k": 3,
+        "depth": 7,
+        "mode": "forks",
+        "until": "word",
+        "banned": (4, 5),
+        "cutoff": 0.05,
+        "split_limit": 3,
+    }
     assert more.ahead is False
     assert [of(ahead=given).ahead for given in (True, None, 0, "no")] == [True] * 4
     drawn = of(mode="sampled", temperature=0.5, top_p=0.6, seed=3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from interface.server import page_session
 from interface.server import prefetched_views as ahead_limits
-from interface.server.branch_request import BranchRequest
+from interface.server.branch_request import FORK_CUTOFF, BranchRequest
 from interface.server.page_session import PageSession
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.document import cost_meter
@@ -261,3 +262,19 @@ def test_a_view_towards_a_word_says_how_likely_it_is_and_which_tokens_hold_it(ti
     for row in view["branches"]:
         start, end = row["word"]
         assert "é" in b"".join(map(tiny_model.codec.bytes_of, row["ids"][start:end])).decode()
+
+
+@pytest.mark.parametrize("k", [5, 10])
+def test_in_forks_no_row_has_a_lower_share_than_a_likely_token_that_begins_none(default_model: Model, k: int) -> None:
+    text = "My grandmother always"
+    options = request_for(text, mode="forks", k=k, depth=4).options
+    document = Document(default_model, text)
+    result = document.lookahead(**options)
+    prediction = document.predict()
+    first = {branch.token_ids[0] for branch in result.branches}
+    left_out = [
+        math.exp(logprob)
+        for token_id, logprob in zip(prediction.token_ids, prediction.logprobs, strict=True)
+        if token_id not in first and math.exp(logprob) >= FORK_CUTOFF
+    ]
+    assert max(left_out, default=0.0) <= min(branch.share for branch in result.branches)

@@ -246,7 +246,7 @@ test('a mode that found fewer rows than asked for says so', () => {
 
 test('beside forks stands what a fork is', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. The rows with the highest shares are shown.';
+  const why = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. Of these rows, those with the highest shares are shown.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));
