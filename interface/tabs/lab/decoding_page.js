@@ -22,7 +22,6 @@ const WAITING = 'The odds are computed when the model is ready.';
 const POINT = 'Point at a token to read its chance, and why the beam search dropped it.';
 const TITLE = 'The texts of all decoding methods as a tree';
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
-const CHANGED = 'The options have changed: run again for the texts.';
 const DRAWS = 10_000;
 const PLOT_INTERVAL = 500;   // milliseconds between two drawings of the plot while tokens are drawn
 const TREE_HEIGHT = 560;     // pixels that the whole tree fits into, unless its letters become too small
@@ -89,6 +88,8 @@ class DecodingPage extends ExperimentPage {
       this.tree = null;
       this.picture.replaceChildren();
       this.scrolled = false;
+      this.oddsLine.show('', 'settled');
+      this.oddsLine.announce('');
       this.#askForOdds('odds');
     }
     super.begin();
@@ -119,7 +120,6 @@ class DecodingPage extends ExperimentPage {
   /** The sampling options have changed: their effect on the odds is shown at once. */
   #optionsChanged() {
     if (this.complaint || this.next.hidden) return;
-    if (this.view && !this.requests.active) this.line.show(CHANGED, 'settled');
     this.#askForOdds('odds');
   }
 

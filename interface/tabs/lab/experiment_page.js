@@ -5,11 +5,13 @@ import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {copyText, find} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
+import {partLink} from './lesson_steps.js';
 import {runLink, runOf} from './run_link.js';
 
 const START = 'Choose a prompt and run the experiment: its result is shown here.';
 const NO_PROMPT = 'Write a prompt: the experiment continues it.';
 const WAITING = 'The experiment begins when the model is ready.';
+const CHANGED = 'This is the result of the run before: run again for what the form has now.';
 const COPIED = 'The link is copied. It repeats this run.';
 
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
@@ -24,6 +26,7 @@ export class ExperimentPage {
   view = null;
   /** @type {Run | null} */
   run = null;     // the one that is shown
+  isComplete = false;   // whether the result is whole
 
   /**
    * @param {{form: HTMLElement, result: HTMLElement}} elements
@@ -55,6 +58,7 @@ export class ExperimentPage {
   start() {
     find(this.form, '.run').addEventListener('click', () => this.begin());
     this.halt.addEventListener('click', () => this.stop());
+    this.form.addEventListener('input', () => this.#formChanged());
     find(this.form, '.link').addEventListener('click', () => this.#copyLink());
     for (const input of this.#numbers) input.addEventListener('keydown', ({key}) => { if (key === 'Enter') this.begin(); });
     keepAcrossReloads(this.mark.slice(1), {holds: () => false, take: () => this.chosen, give: stored => this.fill(stored)});
@@ -90,8 +94,18 @@ export class ExperimentPage {
     const run = runOf(location.hash, this.mark, this.kinds);
     if (!run) return;
     this.fill(run);
+    this.#showWayBack();
     scrollTo(0, 0);   // a link may be far down on the page that it is on
     if (run.prompt) this.begin();
+  }
+
+  /** Show a link back to the step of the lesson that the run was opened from, if one was. */
+  #showWayBack() {
+    const {lessonStep} = document.body.dataset, link = find(this.form, '.to-lesson', HTMLAnchorElement);
+    link.hidden = !lessonStep;
+    if (!lessonStep) return;
+    link.href = partLink(lessonStep);
+    link.textContent = `‹ Back to step ${lessonStep} of the lesson`;
   }
 
   /** Why the form cannot be run; empty if it can. */
@@ -116,6 +130,14 @@ export class ExperimentPage {
     this.#showRunning(true);
     this.line.show('Starting …', 'thinking', 0);
     this.requests.schedule();
+  }
+
+  /** Say that the result is of another run than the form's, or that it is of the form's again. */
+  #formChanged() {
+    if (!this.view || !this.run || this.requests.active) return;
+    const changed = runLink(this.mark, this.chosen) !== runLink(this.mark, this.run);
+    if (changed) this.line.show(CHANGED, 'settled');
+    else this.show(this.view, this.isComplete);
   }
 
   stop() {
@@ -159,6 +181,7 @@ export class ExperimentPage {
     }
     if (news.view) {
       this.view = /** @type {any} */ (news.view);
+      this.isComplete = news.state === 'settled';
       this.show(/** @type {any} */ (news.view), news.state === 'settled');
     }
     if (news.state === 'settled') this.#showRunning(false);

@@ -10,6 +10,9 @@ import {sheetBlocks} from './lesson_sheet.js';
 const UNKNOWN = 'I do not know';
 const EXPERIMENT = 'The experiment, on the model that the page starts with.';
 
+/** A text in which no line ends between a figure and its unit. @param {string} text */
+const unbroken = text => text.replaceAll(' %', '\u00a0%');
+
 /** @typedef {(choice: number) => void} Choose */
 
 /** What a part is called. @param {string} part */
@@ -68,7 +71,7 @@ function verdictOf(question, choice) {
  */
 export function stepElements(index, {steps}, {answer, follow}) {
   const step = STEPS[index], {question} = step, choice = steps[index], part = String(index + 1);
-  const head = [...headOf(part, `Step ${part} of ${STEPS.length}`), ...step.explanation.map(text => make('p', {text}))];
+  const head = [...headOf(part, `Step ${part} of ${STEPS.length}`), ...step.explanation.map(text => make('p', {text: unbroken(text)}))];
   if (choice === null) {
     /** @type {number | null} */
     let chosen = null;
@@ -88,8 +91,8 @@ export function stepElements(index, {steps}, {answer, follow}) {
   return [
     ...head, questionElement(question, {name: `lesson-${part}`, chosen: choice, closed: true, marked: true}),
     make('div', {className: `answer${isRight(question, choice) ? ' is-right' : ''}`},
-      make('p', {className: 'verdict', tabIndex: -1, text: verdictOf(question, choice)}), make('p', {text: question.why}),
-      labelled(EXPERIMENT, step.shows), labelled('What to notice.', step.notice), make('p', {}, open)),
+      make('p', {className: 'verdict', tabIndex: -1, text: verdictOf(question, choice)}), make('p', {text: unbroken(question.why)}),
+      labelled(EXPERIMENT, unbroken(step.shows)), labelled('What to notice.', unbroken(step.notice)), make('p', {}, open)),
     stepsBeside(part),
   ];
 }

@@ -16,7 +16,7 @@ from interface.tabs.lab.speculation_session import SpeculationRequest, Speculati
 from interface.web.parts import CONTROLS, SHEET, footer_and_script, markup_of, static_html
 
 FOLDER = Path(__file__).parent
-PARTS = ("prompt", "run_bar", "passes_bar")
+PARTS = ("prompt", "run_bar", "passes_bar", "to_lesson")
 """Markup that several experiments have: files in FOLDER, without `.html`."""
 REPEATING = "One, two, three, four, one, two, three,"
 """The example of the speculation page: a text that repeats itself, of which drafters guess much."""
@@ -52,7 +52,8 @@ def _experiment(name: str, service: PageService, example: str = "After careful",
 
     The files are `{name}_form.html`, `{name}_result.html`, `{name}_page.js`, and maybe `{name}_result.css`. `{prompt}`
     and `{run_bar}` in the form are replaced by the field for the prompt, which holds `example`, and the buttons, which
-    all forms have; `{passes_bar}` in the result by the controls of passes; and names in `others` by their texts.
+    all forms have, and `{to_lesson}` by the link back to a step of the lesson; `{passes_bar}` in the result by the
+    controls of passes; and names in `others` by their texts.
     """
     parts = {part: markup_of(FOLDER / f"{part}.html", name=name, example=example) for part in PARTS}
     own = [file for file in [FOLDER / f"{name}_result.css"] if file.exists()]

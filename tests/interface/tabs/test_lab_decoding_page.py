@@ -164,7 +164,7 @@ def test_options_change_the_row_of_odds_at_once_and_draws_come_as_often(tiny: Vi
     browsers.expect(effect).to_have_text(re.compile("9 of the 12 tokens shown cannot be drawn"), timeout=PATIENCE)
     assert [row[2] != "0\u00a0%" for row in odds(page)] == [True] * 3 + [False] * 10
     assert page.locator("#lab-decoding .texts").inner_text() == texts, "texts change when they are run again"
-    browsers.expect(page.locator("#lab-decoding > .says")).to_have_text(re.compile("run again for the texts"))
+    browsers.expect(page.locator("#lab-decoding > .says")).to_have_text(re.compile("of the run before: run again"))
     drawn = page.locator("#lab-decoding .next .says .sentence")
     assert page.locator("#lab-decoding .draw").evaluate(START_AND_STOP) == ["Stop drawing", "Draw 10,000 tokens"]
     browsers.expect(drawn).to_have_text("Stopped.")
