@@ -34,6 +34,9 @@ export async function start({server}) {
 }
 
 class AssistantTab {
+  /** @type {number | null} */
+  undoes = null;   // the text's revision after the step that the notice can undo
+
   /**
    * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement}} elements
    * @param {Server} server
@@ -72,7 +75,10 @@ class AssistantTab {
     onDetail(branches, 'ban', ({id, text}) => this.bans.add(id, text));
     this.bans.undoWith(this.draft);
     branches.addEventListener('click', event => { if (closestTo(event, '.end')) this.notice.show(ENDING); });
-    draft.addEventListener('change', () => this.#paint());
+    onDetail(draft, 'change', ({kind, revision}) => {
+      if (kind !== 'caret' && this.undoes !== null && revision !== this.undoes) this.#forgetUndo();
+      this.#paint();
+    });
     draft.box.addEventListener('keydown', event => { if (isSend(event)) this.#send(event); });
     const holds = () => draft.text || this.earlier.messages.length;
     // The Internals tab asks for the conversation.
@@ -133,7 +139,16 @@ class AssistantTab {
   }
 
   /** @param {string} sentence */
-  #showWithUndo(sentence) { this.notice.show(sentence, {label: 'Undo', run: () => this.draft.undo()}); }
+  #showWithUndo(sentence) {
+    this.undoes = this.draft.revision;
+    this.notice.show(sentence, {label: 'Undo', run: () => this.draft.undo()});
+  }
+
+  /** Something else was done since the step that the notice undoes: Undo would take that back. */
+  #forgetUndo() {
+    this.undoes = null;
+    this.notice.clear();
+  }
 
   #paint() {
     const {messages, role} = this.earlier;

@@ -228,6 +228,7 @@ def test_going_back_to_an_earlier_message_rewinds_and_undo_restores_everything(t
     assert "kept" in talking.notice
     states.append(talking.state)
     talking.fill("He sleeps.")
+    assert talking.notice == "", "its Undo would take the new words back, and not the going back"
     states.append(talking.state)
     talking.send()
     states.append(talking.state)
