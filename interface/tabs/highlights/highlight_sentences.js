@@ -81,7 +81,7 @@ export function thresholdSentence(words, count) {
 function boundedTimes(times) {
   if (times > MOST_TIMES) return `more than ${formatNumber(MOST_TIMES)} times likelier`;
   const unit = 10 ** (Math.floor(Math.log10(times)) - 1), bound = Number((Math.floor(times / unit + 1e-9) * unit).toPrecision(2));
-  return bound > 1 ? `at least ${bound < 10 ? bound : formatNumber(bound)} times likelier` : 'hardly likelier';
+  return bound > 1 ? `at least ${bound < 10 ? bound : formatNumber(bound)} times likelier` : 'at least a little likelier';
 }
 
 /**

@@ -4,7 +4,7 @@
 /** @import {TextOwner} from './text_owner.js' */
 import {caretSentence} from '../core/branch_sentences.js';
 import {markedStretches, mirrorStart, stripCells} from '../core/text_marks.js';
-import {continuedLetters} from '../core/figures_and_labels.js';
+import {continuedLetters, formatCount, formatNumber} from '../core/figures_and_labels.js';
 import {countWords} from '../core/text_words.js';
 import {find, make} from './elements.js';
 import {onDetail} from './events.js';
@@ -147,7 +147,7 @@ export class TextMirror {
 
   #paintCount() {
     const {text, spans} = this.draft, {words, chosen} = countWords(text, spans);
-    this.count.textContent = `${words} ${words === 1 ? 'word' : 'words'} · ${chosen} chosen`;
+    this.count.textContent = `${formatCount(words, 'word')} · ${formatNumber(chosen)} chosen`;
     this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripElement));
     this.strip.setAttribute('aria-label', words ? `${chosen} of ${words} words were chosen, the others typed.` : 'Nothing is written yet.');
     if (!this.caretNote) return;

@@ -104,7 +104,7 @@ test('the threshold is how much likelier the first choice was than the least sur
   assert.equal(threshold(words, 3), `all where the model expected another word: ${first} at least 2.5 times likelier than each`);
   assert.equal(threshold(words, 0), 'of 3 where the model expected another word');
   assert.equal(threshold([marked(0, 10)], 1), `the only one where the model expected another word: ${first} at least 10 times likelier than it`);
-  assert.equal(threshold([marked(0, 1.04)], 1), `the only one where the model expected another word: ${first} hardly likelier than it`);
+  assert.equal(threshold([marked(0, 1.04)], 1), `the only one where the model expected another word: ${first} at least a little likelier than it`);
   assert.equal(threshold([marked(0, 3e5)], 1), `the only one where the model expected another word: ${first} more than 100,000 times likelier than it`);
   assert.equal(threshold([marked(0, Infinity)], 1), `the only one where the model expected another word: ${first} more than 100,000 times likelier than it`);
   assert.equal(threshold([never], 0), '');
