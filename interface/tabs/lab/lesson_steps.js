@@ -305,7 +305,7 @@ export const QUESTIONS = [
   {
     text: 'A quick program guesses five words, and the model checks them all at once. Only the third guess is wrong. What happens?',
     choices: [
-      'Two guesses are kept, and the model’s own word becomes the third',
+      'Two guesses are kept, and the model adds its own word',
       'Four guesses are kept, and the model replaces the third one',
       'All five are dropped, and the model writes five words one by one',
       'All five are kept, if most of them were right',

@@ -143,8 +143,10 @@ export class ReplayPlayer {
 
   /** @param {Replay['steps'][number]} step */
   #sentence({did, pieces}) {
-    const text = pieces.map(piece => piece.text).join('').trim(), short = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-    const note = did === 'chosen' && pieces.find(({author}) => author === did)?.note.split(' · ').slice(1).join(' · ');
+    // A click in the example brings its opening too, which nobody has chosen.
+    const chosen = did === 'chosen' ? pieces.filter(({author}) => author === did) : [];
+    const text = (chosen.length ? chosen : pieces).map(piece => piece.text).join('').trim(), short = text.length > 60 ? `${text.slice(0, 60)}…` : text;
+    const note = chosen[0]?.note.split(' · ').slice(1).join(' · ');
     return `${did}${short && !did.startsWith('went') ? ` “${short}”` : ''}${note ? ` · ${note}` : ''}`;
   }
 

@@ -261,19 +261,19 @@ export class EditHistory {
     /** @type {Moment[]} */
     const found = [];
     const firstTurn = this.steps.findIndex(({turn}) => turn);
-    let {text} = state;
+    let then = state;
     /** @param {number} index */
     const goesOn = index => index >= 0 && (found.length < MOST_MOMENTS || (firstTurn >= 0 && index >= firstTurn));
     for (let index = this.position - 1; goesOn(index); index -= 1) {
       const step = this.steps[index];
-      text = applyChange(text, inverseChange(step));
-      if (step.turn) found.push({kind: step.kind, at: index, time: step.time, before: '', text, earlier: step.turn.before});
-      if (step.kind === 'accept') found.push(this.#momentOf('accepted', index, text));
+      if (step.kind === 'accept') found.push(this.#momentOf('accepted', index, then));
+      then = stateBefore(then, step);
+      if (step.turn) found.push({kind: step.kind, at: index, time: step.time, before: '', text: then.text, earlier: step.turn.before});
     }
-    ({text} = state);
+    then = state;
     for (let index = this.position; index < this.steps.length; index += 1) {
-      if (this.steps[index].kind === 'accept') found.push(this.#momentOf('undone', index, text));
-      text = applyChange(text, this.steps[index]);
+      then = stateAfter(then, this.steps[index]);
+      if (this.steps[index].kind === 'accept') found.push(this.#momentOf('undone', index, then));
     }
     return found;
   }
@@ -281,12 +281,14 @@ export class EditHistory {
   /**
    * @param {string} kind
    * @param {number} index of the step
-   * @param {string} text before it
+   * @param {TextState} state after it
    * @returns {Moment}
    */
-  #momentOf(kind, index, text) {
-    const {time, start, inserted} = this.steps[index];
-    return {kind, at: index + 1, time, before: contextBefore(text, start), text: inserted};
+  #momentOf(kind, index, {text, spans}) {
+    const {time, start, inserted} = this.steps[index], end = start + inserted.length;
+    // A click in the example brings its opening too, which nobody has chosen.
+    const chosen = spans.find(([from, to]) => to > start && from < end), from = Math.max(start, chosen?.[0] ?? start);
+    return {kind, at: index + 1, time, before: contextBefore(text, from), text: text.slice(from, end)};
   }
 
   /**

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from interface.tabs.writer import example
 from lookahead_core import Model, ModelError
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit
+from tests.support.browser import PATIENCE, Visit, expect
 from tests.support.witness import rows_of, talker
 
 pytestmark = pytest.mark.browser
@@ -99,6 +100,12 @@ def test_a_click_on_the_example_inserts_it_and_the_token_as_one_step(first: Visi
     first.token(2, 2).click()
     assert first.text == example.TEXT + chosen
     assert chosen_texts(first) == [chosen.strip()], "nobody has chosen the example's own words"
+    first.page.locator("#history").click()
+    assert first.page.locator("#history-dialog .moment b").all_text_contents() == [chosen.strip()]
+    first.page.locator("#replay").click()
+    quoted = re.escape(chosen.strip())
+    expect(first.page.locator(".replay-caption")).to_have_text(re.compile(f"^Step 1 of 1: chosen “{quoted}” · "))
+    first.page.keyboard.press("Escape")
     assert first.page.locator("#branches [data-branch]:not([data-inert])").count() == 0, "the rows were the example's"
     first.page.locator("#undo").click()
     assert first.text == ""

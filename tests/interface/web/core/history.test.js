@@ -121,7 +121,9 @@ test('the state after every accepted piece can be restored, undone or not', () =
       assert.deepEqual(state, slow.states[moment.at]);
       assert.deepEqual(caret, page.history.steps[moment.at - 1].after);
       assert.equal(moment.kind, moment.at > slow.position ? 'undone' : 'accepted');
-      assert.equal(moment.text, page.history.steps[moment.at - 1].inserted);
+      const {start, inserted} = page.history.steps[moment.at - 1];
+      const [chosenFrom] = state.spans.find(([from, to]) => to > start && from < start + inserted.length) ?? [start];
+      assert.equal(moment.text, inserted.slice(Math.max(0, chosenFrom - start)), 'from its first chosen character on');
     }
   });
 }));
@@ -392,6 +394,15 @@ test('of undone turns that are written over, the last one is abandoned, and no c
   for (let turn = 0; turn < 3; turn += 1) page.undo();
   page.write('The keeper.');
   assert.deepEqual(page.history.left.map(({turn}) => turn?.after), [anew]);
+});
+
+test('the moment of a click in the example has the chosen token, and its opening before it', () => {
+  const page = new Page();
+  page.write('The keeper saw', {kind: 'accept', marks: [['The keeper'.length, 'The keeper saw'.length]]});
+  page.accept(' a ship');
+  page.change({start: 'The keeper saw'.length, removed: '', inserted: ' first'}, {kind: 'accept', marks: [[0, 6]]});
+  assert.deepEqual(page.history.moments(page.state).map(({before, text}) => [before, text]),
+    [['The keeper saw', ' first'], ['The keeper saw', ' a ship'], ['The keeper', ' saw']]);
 });
 
 test('the moment of an abandoned turn has its whole text', () => {
