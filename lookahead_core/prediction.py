@@ -24,6 +24,9 @@ class Prediction:
     """All log-probabilities as a tensor indexed by token id; only if the caller requested the row."""
     log_total: float | None = field(default=None, repr=False, compare=False)
     """The log of the softmax denominator: logit = log-probability + `log_total`; None if it is unknown."""
+    truncated: bool = False
+    """Whether only the log-probabilities of `token_ids` are known, as from a server. They and the sum of all others
+    are exact; `entropy`, `tail` and re-heated values are then estimates."""
 
     def reheated(self, temperature: float) -> tuple[tuple[float, ...], float]:
         """Return the probabilities of `token_ids` at another temperature, in order, and the sum of all others.

@@ -25,7 +25,7 @@ class Settings:
     """The settings that a user makes without code; each field has the environment variable that its docstring names."""
 
     model: str = ""
-    """The model: a Hub id, a folder or a .gguf file; empty for the default. LOOKAHEAD_MODEL"""
+    """The model: a Hub id, a folder, a .gguf file or a server's address; empty for the default. LOOKAHEAD_MODEL"""
     draft_model: str = ""
     """A smaller model with the same tokens, for the Lab's page on speculation: as `model`; empty for none.
     LOOKAHEAD_DRAFT_MODEL"""
@@ -47,6 +47,10 @@ class Settings:
     """MiB that the KV caches of all documents may take together. LOOKAHEAD_CACHE_MB"""
     hub_timeout: float = 3.0
     """Seconds to wait for the Hub before other sources are tried. LOOKAHEAD_HUB_TIMEOUT"""
+    server_key: str = field(default="", repr=False)
+    """The API key of a model's server, sent with each request to it; empty for none. LOOKAHEAD_SERVER_KEY"""
+    server_seconds: float = 60.0
+    """Seconds to wait for a part of a model's server's answer. LOOKAHEAD_SERVER_SECONDS"""
     address: str = ""
     """The public address of the page, for the links that it makes. LOOKAHEAD_ADDRESS"""
     auth: str = field(default="", repr=False)

@@ -132,7 +132,7 @@ def load(
     # The engine is chosen and checked on the CPU; without compiled layers, which the worker would not use.
     on_cpu = replace(settings, device="cpu", device_map="", dtype=half, compute="plain")
     loaded = load_model(revision=revision, settings=on_cpu, report=report)
-    loaded.hf_model.to(device)
+    loaded.require_weights("A shared GPU").to(device)
     remake = computing_again(loaded, settings)
     return replace(loaded, engine=DispatchingEngine(dispatch_with(decorate, Worker(remake), page)))
 

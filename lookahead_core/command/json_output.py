@@ -22,8 +22,7 @@ def check_as_json(prompt: str, check: Check) -> dict[str, Any]:
 
 def model_as_json(model: Model) -> dict[str, Any]:
     """Return a model's name, device, dtype and engine ("cached" or "uncached") as JSON."""
-    engine = "uncached" if model.engine_reason else "cached"
-    return {"name": model.name, "device": model.device, "dtype": model.dtype, "engine": engine}
+    return {"name": model.name, "device": model.device, "dtype": model.dtype, "engine": model.engine_name}
 
 
 def run_as_json(cost: Cost, model: Model, options: Any) -> dict[str, Any]:

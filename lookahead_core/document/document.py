@@ -19,7 +19,7 @@ from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, LookaheadStep, NextWord
 from lookahead_core.document.stream import Stream, stream_steps
 from lookahead_core.engines.dispatch import dispatcher_of
-from lookahead_core.engines.engine import Engine
+from lookahead_core.engines.engine import Engine, predict
 from lookahead_core.errors import LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.prediction import Prediction
@@ -274,7 +274,7 @@ class Document:
             full = self.model.engine.evaluate([head])[0]
             return dataclasses.replace(_prediction_of(head), row=full.clone())
         if head.prediction is None:
-            self.model.engine.evaluate([head])
+            predict(self.model.engine, [head])
         return _prediction_of(head)
 
     def accept(self, branch: Branch | Sequence[int], tokens: int | None = None) -> str:
@@ -493,6 +493,7 @@ class Document:
         context = ResultContext(origin, text_end, stop, options, reopened, seen_from)
         draft = None
         if options.speculate:
+            self.drafting.require_local(True)
             self.drafting.read(self.token_ids)
             draft = self.drafting.continuation
         words = self.word_tokens(options.word) if options.word else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from lookahead_core.errors import ModelError
+from lookahead_core.errors import LookaheadError, ModelError
 from lookahead_core.model import Model
 from lookahead_core.speculation.acceptance import sample_at
 from lookahead_core.speculation.corpus import Corpus
@@ -49,9 +49,12 @@ class DocumentDrafting:
         All its drafters have read these tokens. `unread` is the number of them that the model does not read. None if
         `speculate` is false, or is None and the engine is the uncached one, or if `max_new_tokens` is 1, after which
         nothing can be drafted. Raises ValueError or LookaheadError if heads, a corpus, a source or a draft model do not
-        fit the model or the options.
+        fit the model or the options, and LookaheadError if drafts are asked for and a server computes the model.
         """
         self._check(options)
+        if self.model.address:
+            self.require_local(bool(options.speculate or options.heads or options.corpus or options.draft_model))
+            return None
         wanted = not self.model.engine_reason if options.speculate is None else options.speculate
         if not wanted or options.max_new_tokens == 1:
             return None
@@ -59,6 +62,13 @@ class DocumentDrafting:
         for drafter in drafters:
             drafter.read(token_ids)
         return self._speculation(drafters, separate_duplicates=options.speculate == REJECTION)
+
+    def require_local(self, wanted: bool) -> None:
+        """Raise LookaheadError if drafts are `wanted` and a server computes the model: it drafts by itself."""
+        if wanted and self.model.address:
+            raise LookaheadError(
+                f"{self.model.name} is on a server, which makes drafts by itself: leave speculate and its options out."
+            )
 
     def continuation(self, node: Node, tokens: int) -> Continuation:
         """Return a new greedy continuation below a node, with drafts; it has no tokens yet, and the caller grows it.

@@ -83,6 +83,7 @@ class GenerationStart:
         temperature 0 the likeliest token has 0 and all others -inf. Makes a forward pass. Raises ValueError if the
         options exclude every token, and the errors of `model_rules`.
         """
+        self._require_logits(options)
         row = self.model.engine.evaluate([self.head])[0]
         path = self.head.tree.token_ids(self.head)
         return options.sampling_logprobs(model_scores(self.head, row), self.model_rules(options), path, 0)
@@ -96,11 +97,20 @@ class GenerationStart:
         """
         if options.stop or options.max_words:
             self.model.codec.require_tokenizer()
+        self._require_logits(options)
         options = self._fitted(options)
         unread = len(self.token_ids) - self.head.depth
         speculation = self.drafting.speculation(options, self.token_ids, unread)
         continuation = Continuation(self.head, options, self.model_rules(options), unread, speculation)
         return StreamReader(continuation, self.text_end, self.text)
+
+    def _require_logits(self, options: StreamOptions) -> None:
+        """Raise LookaheadError if the options need logits, and a server computes the model: it gives none."""
+        if self.model.address and options.repetition_penalty != 1:
+            raise LookaheadError(
+                f"repetition_penalty needs logits, and the server of {self.model.name} gives log-probabilities: "
+                "leave it out, or set frequency_penalty or presence_penalty."
+            )
 
     def beam_search(self, options: BeamOptions) -> BeamSearch:
         """Return the state of a new beam search that starts here; `strategies.beam.beam_search` then runs it.

@@ -153,9 +153,15 @@ class NodeScores:
         """
         if len(parts) == 1:
             return parts[0]
+        return parts[0]._join(parts)
+
+    @staticmethod
+    def _join(parts: Sequence[NodeScores]) -> NodeScores:
+        """Implement `joined` for several parts of this class."""
         vectors = [part.hidden for part in parts if part.hidden is not None]
         hidden = torch.cat(vectors) if len(vectors) == len(parts) else None
-        whole = cls([node for part in parts for node in part.nodes], torch.cat([part.logits for part in parts]), hidden)
+        nodes = [node for part in parts for node in part.nodes]
+        whole = NodeScores(nodes, torch.cat([part.logits for part in parts]), hidden)
         whole.shared = any(part.shared for part in parts)
         return whole
 
@@ -208,6 +214,13 @@ class NodeScores:
     def logprobs_of(self, nodes: Sequence[Node]) -> torch.Tensor:
         """Return the log-probabilities after these nodes, of shape (nodes, vocabulary), in the order of `nodes`."""
         return self._select(nodes).logprobs
+
+    def top_rows(self, nodes: Sequence[Node], count: int) -> torch.Tensor:
+        """Return log-probabilities like `logprobs_of`, of which only the `count` highest of each row must be right.
+
+        Other entries may be -inf: a server may give only the likeliest tokens.
+        """
+        return self.logprobs_of(nodes)
 
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
         """Return the natural log-probability of one token after each of these nodes: `token_ids[i]` after `nodes[i]`.
@@ -263,6 +276,30 @@ def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
             return
         engine.prefill(missing[:PREFILL_CHUNK])
         yield len(missing) - PREFILL_CHUNK
+
+
+def predict(engine: Engine, nodes: Sequence[Node]) -> None:
+    """Set `prediction` of these nodes, one or more, chosen as for `Engine.evaluate`, without rows.
+
+    Works where `Engine.evaluate` cannot give rows: on a server that returns only the likeliest tokens. Raises CacheFull
+    like `Engine.score`.
+    """
+    scores = engine.score(nodes)
+    with torch.inference_mode():
+        scores.store_predictions(nodes)
+
+
+def evaluate_top(engine: Engine, nodes: Sequence[Node], count: int | None) -> torch.Tensor:
+    """Implement `Engine.evaluate` for callers that read only the `count` highest log-probabilities of each row.
+
+    Other entries may be -inf, see `NodeScores.top_rows`. None needs whole rows. `nodes` must be without repetitions.
+    """
+    if count is None:
+        return engine.evaluate(nodes)
+    scores = engine.score(nodes)
+    with torch.inference_mode():
+        scores.store_predictions(nodes)
+        return scores.top_rows(nodes, count)
 
 
 def evaluate(parts: Iterable[NodeScores], nodes: Sequence[Node]) -> torch.Tensor:

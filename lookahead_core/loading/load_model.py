@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from lookahead_core.loading.quantization import (
     describe_quantization,
     quantization_config,
 )
+from lookahead_core.loading.server import connect, is_address
 from lookahead_core.loading.sources import load_weights
 from lookahead_core.model import Model
 from lookahead_core.settings import Settings
@@ -52,20 +54,31 @@ def load_model(
     settings: Settings | None = None,
     report: Callable[[str, float | None], None] = no_report,
 ) -> Model:
-    """Return a `Model` from a Hub id, a folder, a .gguf file or a loaded transformers model.
+    """Return a `Model` from a Hub id, a folder, a .gguf file, a loaded transformers model or a server's address.
 
     None is the model of the settings, or the default model if they name none. A loaded model stays on its device and in
     its dtype, its own behaviour does not change, and it has no tokenizer unless you pass one; options that would load
     it otherwise raise ValueError. For any other source `tokenizer` replaces the model's own; None means none. `dtype`
     is a name such as "float32"; "auto" is the fastest of the device, or half precision with `quantize`, which is "4bit"
     or "8bit". `device` is "cpu", "cuda" or "mps"; `device_map`, which may be given in its place, is that of
-    transformers, or the same as JSON. `engine` is "cached" or "uncached". `model_name` is for servers, which this
-    version does not support. `settings` has the values of options that are "auto" or not set; None reads the
-    environment. `report` is called with a sentence and a fraction of the progress, or None where that is unknown.
+    transformers, or the same as JSON. `engine` is "cached" or "uncached". `settings` has the values of options that are
+    "auto" or not set; None reads the environment. `report` is called with a sentence and a fraction of the progress, or None where that is unknown.
+
+    An address, such as "http://host:8000/v1", is that of a server with an OpenAI-compatible completions call that gives
+    token ids and log-probabilities, as vLLM's. `model_name` is needed if it serves several models, and is for servers
+    only. Its `tokenizer` may also be a folder or Hub id; without one the folder or Hub id is used that the server
+    names. Options that would load a model otherwise raise ValueError.
 
     Raises ValueError for a wrong option, and ModelError, which says what to do, if the model cannot be loaded.
     """
     settings = settings or Settings.from_env()
+    if is_address(address := settings.model if source is None else source):
+        _check_server_options(
+            dtype=dtype, device=device, engine=engine, device_map=device_map, quantize=quantize, revision=revision
+        )
+        settings = replace(settings, trust_remote_code=trust_remote_code or settings.trust_remote_code)
+        report("Connecting to the model's server", None)
+        return connect(address, model_name, tokenizer, OWN_TOKENIZER, settings)
     engine = settings.engine if engine == "auto" else engine
     is_loaded = source is not None and not isinstance(source, str | os.PathLike)
     if not is_loaded:
@@ -90,8 +103,8 @@ def load_model(
         name = getattr(source, "name_or_path", "") or type(source).__name__
         return _assemble(name, source, None if tokenizer is OWN_TOKENIZER else tokenizer, engine, settings)
     name = os.fspath(source or settings.model)
-    if model_name is not None or name.startswith(("http://", "https://")):
-        raise ModelError(f"{name} is the address of a server, and this version loads models only by name or folder.")
+    if model_name is not None:
+        raise ValueError(f"model_name is {model_name!r}, and is for the address of a server; leave it out.")
     device_type = compute_device(device, device_map)
     half_precision = quantize is not None or (device_map is not None and device_type != "cpu")
     torch_dtype = load_dtype(DTYPES.get(dtype), device_type, half_precision=half_precision)
@@ -110,6 +123,13 @@ def load_model(
         check_quantized_products(hf_model, name or DEFAULT_NAME)
     tokenizer = own_tokenizer if tokenizer is OWN_TOKENIZER else tokenizer
     return _assemble(name or DEFAULT_NAME, hf_model, tokenizer, engine, settings)
+
+
+def _check_server_options(**options: Any) -> None:
+    """Raise a ValueError for the first option that is set and that a server has decided already."""
+    for name, value in options.items():
+        if value not in ("auto", None):
+            raise ValueError(f"{name} is {value!r}, but the server has loaded the model already; leave it out.")
 
 
 def _parsed_device_map(device_map: Any) -> Any:

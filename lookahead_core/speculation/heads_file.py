@@ -210,7 +210,7 @@ def check_heads(heads: Heads, model: Model) -> None:
     the fingerprints equal). So the same model is accepted in another precision, quantized, or trained further. What was
     accepted before is not compared again. A ModelError is also raised as by `output_matrix`.
     """
-    if model.hf_model in heads.checked_models:
+    if model.require_weights("A draft head") in heads.checked_models:
         return
     matrix, _ = output_matrix(model)
     theirs, ours = (heads.vocabulary, heads.width), tuple(matrix.shape)
@@ -262,7 +262,7 @@ def output_matrix(model: Model) -> tuple[torch.Tensor, torch.Tensor | None]:
     tensor that can be; a ModelError is raised if it is held as integers or on the meta device, or if the model has no
     output layer.
     """
-    layer = model.hf_model.get_output_embeddings()
+    layer = model.require_weights("A draft head").get_output_embeddings()
     weight = getattr(layer, "weight", None)
     if weight is None or not weight.is_floating_point() or weight.is_meta:
         raise ModelError(f"The output matrix of {model.name} is not held as plain numbers: load it without quantize.")

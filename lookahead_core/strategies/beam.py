@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from lookahead_core.engines.engine import Engine
+from lookahead_core.engines.engine import Engine, evaluate_top
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.branch_growth import BranchLeaf
 from lookahead_core.strategies.rules import ModelRules, RuledOutError
@@ -172,6 +172,21 @@ class BeamSearch:
         return sorted(found, key=lambda beam: -beam.score)[: self.options.returned]
 
     @property
+    def tokens_read(self) -> int | None:
+        """How many of the highest log-probabilities after a node `grow` reads at most; None if it may read any.
+
+        Rules may change the order of tokens. A diversity penalty lowers at most one token for each beam.
+        """
+        if not self.rules.changes_nothing:
+            return None
+        penalised = self.options.num_beams if self.options.diversity_penalty else 0
+        return max(self._candidate_count(group) for group in self.groups) + penalised
+
+    def _candidate_count(self, group: BeamGroup) -> int:
+        """Return how many candidates of a level a group looks at."""
+        return group.size * (1 if self._by_seed_rules else max(2, 1 + len(self.rules.end_token_ids)))
+
+    @property
     def _growing_groups(self) -> list[BeamGroup]:
         """The groups that have not stopped and have running beams."""
         return [group for group in self.groups if not group.over and group.running]
@@ -200,8 +215,7 @@ class BeamSearch:
         of the running beams that earlier groups have now, with repetitions. If no token may follow any beam, the group
         is over, and those beams that may end without a further token are added to `finished`.
         """
-        candidates_per_beam = 1 if self._by_seed_rules else max(2, 1 + len(self.rules.end_token_ids))
-        candidates = self._candidates(group, rows, chosen_before, candidates_per_beam * group.size)
+        candidates = self._candidates(group, rows, chosen_before, self._candidate_count(group))
         if not candidates:
             # No token may follow any beam: the beams that may end here are complete.
             group.finished += [beam for beam in group.running if beam.trace and self._may_end(beam)]
@@ -340,7 +354,9 @@ def beam_search(engine: Engine, searches: Sequence[BeamSearch]) -> Iterator[None
     `BeamSearch.error`, in the order of `searches`, is raised.
     """
     while pending := [(search, nodes) for search in searches if (nodes := search.pending_nodes)]:
-        rows = engine.evaluate([node for _, nodes in pending for node in nodes])
+        counts = [search.tokens_read for search, _ in pending]
+        most = None if None in counts else max(count for count in counts if count is not None)
+        rows = evaluate_top(engine, [node for _, nodes in pending for node in nodes], most)
         parts = torch.split(rows, [len(nodes) for _, nodes in pending])
         for (search, _), part in zip(pending, parts, strict=True):
             search.grow(part)

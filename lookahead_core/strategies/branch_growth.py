@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from lookahead_core.engines.engine import Engine
+from lookahead_core.engines.engine import Engine, predict
 from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.continuation import Continuation
@@ -241,7 +241,9 @@ class Growth:
         Returns whether it took one.
         """
         nodes = list(dict.fromkeys(leaf.node for leaf in leaves if self.prediction_after(leaf.node) is None))
-        if nodes:
+        if nodes and not self.exclusion:
+            predict(self.engine, nodes)
+        elif nodes:
             for node, row in zip(nodes, self.engine.evaluate(nodes), strict=True):
                 self.note_without_banned(node, row)
         return bool(nodes)

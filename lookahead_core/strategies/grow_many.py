@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lookahead_core.engines.engine import Engine, best_token
+from lookahead_core.engines.engine import Engine, best_token, predict
 from lookahead_core.tree import Node
 
 
@@ -35,7 +35,7 @@ def _evaluate(engine: Engine, nodes: Sequence[Node]) -> bool:
     """Evaluate those of the nodes that have no prediction yet, in one forward pass; return whether there were any."""
     pending = list(dict.fromkeys(node for node in nodes if node.prediction is None))
     if pending:
-        engine.evaluate(pending)
+        predict(engine, pending)
     return bool(pending)
 
 

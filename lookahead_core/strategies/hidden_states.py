@@ -23,8 +23,10 @@ def evaluate_with_states(growth: Growth, nodes: Iterable[Node]) -> bool:
         return False
     scores = growth.engine.score(missing, hidden=True)
     scores.store_predictions(missing)
-    for node, row in zip(missing, scores.logprobs_of(missing), strict=True):
-        growth.note_without_banned(node, row)
+    if growth.exclusion:
+        for node, row in zip(missing, scores.logprobs_of(missing), strict=True):
+            growth.note_without_banned(node, row)
+    for node in missing:
         state = scores.hidden_state(node)
         node.tree.memoize(node, _NOTE_KEY, None if state is None else state.float().cpu().clone())
     return True

@@ -81,13 +81,18 @@ def test_models_without_an_output_matrix_and_encoder_decoder_models_are_refused(
         load_model(transformers.T5ForConditionalGeneration(transformers.T5Config(**shape)))
 
 
+def test_a_name_on_a_server_is_refused_for_a_model_of_this_machine() -> None:
+    with pytest.raises(ValueError, match="model_name is 'x', and is for the address of a server; leave it out"):
+        load_model("some/name", model_name="x")
+
+
 @pytest.mark.parametrize(
-    ("source", "options"),
-    [("http://host:8000/v1", {}), ("https://host/v1", {"model_name": "x"}), ("some/name", {"model_name": "x"})],
+    "options", [{"dtype": "float32"}, {"device": "cpu"}, {"engine": "cached"}, {"quantize": "8bit"}, {"revision": "x"}]
 )
-def test_the_address_of_a_server_is_refused(source: str, options: dict[str, str]) -> None:
-    with pytest.raises(ModelError, match=f"{source} .*server.* loads models only by name or folder"):
-        load_model(source, **options)
+def test_options_that_a_server_has_decided_are_refused(options: dict[str, str]) -> None:
+    (name,) = options
+    with pytest.raises(ValueError, match=f"{name} is .*, but the server has loaded the model already; leave it out"):
+        load_model("http://host:8000/v1", **options)
 
 
 @pytest.mark.parametrize(

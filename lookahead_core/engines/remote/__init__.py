@@ -1,0 +1,1 @@
+"""Predictions from a server with an OpenAI-compatible completions call, such as vLLM's."""

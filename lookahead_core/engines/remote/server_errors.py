@@ -1,0 +1,83 @@
+"""The errors of a model's server, and the count of attempts after which a fault is raised."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from lookahead_core.errors import LookaheadError, NoRoom
+
+ATTEMPTS = 4
+"""How often a request is sent, without an answer in between, before its fault is raised."""
+BACK_OFF = 0.25
+"""Seconds before the second attempt; each further wait is twice as long."""
+LONGEST_WAIT = 10.0
+"""Seconds that a server's Retry-After may ask for at most; after a longer one the fault is raised at once."""
+
+
+class ServerFault(NoRoom):
+    """The model's server gave no whole answer, and the same request may succeed later."""
+
+    def __init__(self, sentence: str, *, wait: float | None = None, retry: bool = True) -> None:
+        """`wait` has the seconds that the server asks to wait, `retry` says whether to send the request again."""
+        super().__init__(sentence)
+        self.wait = wait
+        self.retry = retry
+
+
+class ServerRefusal(LookaheadError):
+    """The model's server refuses a request (a status 4xx), and would refuse it again."""
+
+    status = 502
+
+    def __init__(self, code: int, message: str, server: str) -> None:
+        """`code` is the HTTP status, `message` the server's own words."""
+        super().__init__(refusal_sentence(code, message, server))
+        self.code = code
+        self.message = message
+
+
+class RowsUnavailable(LookaheadError):
+    """The server gives only the likeliest tokens, and the caller needs the log-probabilities of all tokens."""
+
+    def __init__(self, server: str, most: int) -> None:
+        """`most` is the number of tokens that the server gives."""
+        super().__init__(
+            f"This needs the log-probabilities of all tokens, and {server} gives only the {most} likeliest: start it "
+            "with --max-logprobs -1, or use no sampling, no banned tokens, no penalties, no search for words, no open "
+            "word and at most so many beams."
+        )
+
+
+def refusal_sentence(code: int, message: str, server: str) -> str:
+    """Return the sentence for a refusal with this HTTP status: what is wrong and what to do."""
+    if code in (401, 403):
+        return f"{server} wants a key or does not accept this one ({code}): set LOOKAHEAD_SERVER_KEY."
+    if code in (404, 405):
+        return f"{server} has no such call or model ({code}): check the address, which ends in /v1, and the name."
+    words = " ".join(message.split())[:200].rstrip(".")
+    return f"{server} refuses the request ({code}: {words}): change the text or the options."
+
+
+class Retries:
+    """Counts the faults of one piece of work since its last progress, and waits before the next attempt."""
+
+    def __init__(self) -> None:
+        self._faults = 0
+
+    def note_progress(self) -> None:
+        """Start the count anew: the server has answered a part."""
+        self._faults = 0
+
+    def wait_after(self, fault: ServerFault) -> None:
+        """Wait as the server asks, or with back-off; raise the fault if it should not be tried again.
+
+        That is after ATTEMPTS faults without progress, if the server asks for more than LONGEST_WAIT seconds, and if
+        `fault.retry` is false.
+        """
+        self._faults += 1
+        back_off = BACK_OFF * 2 ** (self._faults - 1) * random.uniform(0.5, 1)
+        seconds = back_off if fault.wait is None else fault.wait
+        if not fault.retry or self._faults >= ATTEMPTS or seconds > LONGEST_WAIT:
+            raise fault
+        time.sleep(seconds)
