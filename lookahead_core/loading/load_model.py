@@ -62,7 +62,8 @@ def load_model(
     is a name such as "float32"; "auto" is the fastest of the device, or half precision with `quantize`, which is "4bit"
     or "8bit". `device` is "cpu", "cuda" or "mps"; `device_map`, which may be given in its place, is that of
     transformers, or the same as JSON. `engine` is "cached" or "uncached". `settings` has the values of options that are
-    "auto" or not set; None reads the environment. `report` is called with a sentence and a fraction of the progress, or None where that is unknown.
+    "auto" or not set; None reads the environment. `report` is called with a sentence and a fraction of the progress, or
+    None where that is unknown.
 
     An address, such as "http://host:8000/v1", is that of a server with an OpenAI-compatible completions call that gives
     token ids and log-probabilities, as vLLM's. `model_name` is needed if it serves several models, and is for servers

@@ -60,7 +60,7 @@ def connect(address: str, model_name: str | None, tokenizer: Any, own_tokenizer:
         if tokenizer is own_tokenizer or location is tokenizer:
             tokenizer = _load_tokenizer(os.fspath(location), address, settings.trust_remote_code)
         configs = _configs(os.fspath(location), settings.trust_remote_code)
-        engine = _engine(connection, served, _vocabulary(configs, tokenizer))
+        engine = _engine(connection, served, lambda: _vocabulary(configs, tokenizer))
     except BaseException:
         connection.close()
         raise
@@ -132,8 +132,11 @@ def _attempted(request: Callable[[], T]) -> T:
             raise ModelError(str(error)) from None
 
 
-def _engine(connection: ServerConnection, served: _Served, vocabulary: int) -> RemoteEngine:
-    """Return the engine, after one short request for each of what the server might give. Raises ModelError."""
+def _engine(connection: ServerConnection, served: _Served, vocabulary: Callable[[], int]) -> RemoteEngine:
+    """Return the engine, after a short request for each number of log-probabilities that the server might give.
+
+    `vocabulary` returns the number of tokens, for a server that does not give those of all. Raises ModelError.
+    """
     completions = Completions(connection, served.name)
     whole = _probe(completions, ALL)
     if whole is not None and whole.logprobs.keys() == set(range(max(len(whole.logprobs), 2))):
@@ -149,7 +152,7 @@ def _engine(connection: ServerConnection, served: _Served, vocabulary: int) -> R
         if found is not None:
             most = min(count, len(found.logprobs))
             return RemoteEngine(
-                completions, most=most, vocabulary=vocabulary, most_tokens=served.most_tokens, whole_rows=False
+                completions, most=most, vocabulary=vocabulary(), most_tokens=served.most_tokens, whole_rows=False
             )
     raise ModelError(f"{connection.address} gives no log-probabilities: serve the model with vLLM.")
 

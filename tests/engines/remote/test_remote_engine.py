@@ -225,7 +225,7 @@ def test_the_window_moves_so_that_the_server_never_clips_an_answer(byte_tokenize
     engine, tree = model.engine, TokenTree()
     head = tree.descend(tree.root, range(3, 23))
     assert isinstance(engine, RemoteEngine)
-    with pytest.raises(LookaheadError, match="longer than the 24 tokens that .* reads"):
+    with pytest.raises(LookaheadError, match=r"longer than the 24 tokens that .* reads"):
         list(engine.roll_out([head], 26, frozenset()))
     engine.close()
     served.close()
