@@ -12,6 +12,7 @@ import torch
 
 from lookahead_core import Document, Model, load_model
 from lookahead_core.engines.remote.remote_engine import RemoteEngine
+from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
 from lookahead_core.errors import LookaheadError, ModelError
 from lookahead_core.settings import Settings
 from lookahead_core.tree import TokenTree
@@ -89,7 +90,9 @@ def test_a_lookahead_takes_two_requests_and_one_more_token_only_reads_what_is_ne
     document.accept(result.branches[0], 3)
     document.lookahead(k=1, depth=5)
     assert len(server.bodies) == 2
-    assert all(body["temperature"] == 0 and body["repetition_penalty"] == 1 for body in server.bodies)
+    assert all(
+        body["ignore_eos"] and body["temperature"] == 0 and body["repetition_penalty"] == 1 for body in server.bodies
+    )
 
 
 def test_a_level_takes_one_request_whatever_the_number_of_branches(remote: Model, server: CompletionsServer) -> None:
@@ -189,6 +192,33 @@ def test_with_the_odds_of_all_tokens_everything_is_as_with_the_local_engine(whol
         assert [step.token_id for step in streams[0]] == [step.token_id for step in streams[1]]
         rows = [Document(model, text).predict(row=True).row for model in (whole, tiny_model)]
         assert torch.allclose(rows[0], rows[1], atol=1e-5)  # type: ignore[arg-type]
+
+
+def test_the_tail_of_a_power_law_is_found_from_its_likeliest_tokens() -> None:
+    weights = [rank**-1.2 for rank in range(1, 2001)]
+    logprobs = [math.log(weight / math.fsum(weights)) for weight in weights]
+    found = truncated_prediction(dict(enumerate(logprobs[:20])), 2000)
+    assert found.entropy == pytest.approx(-math.fsum(math.exp(value) * value for value in logprobs), rel=0.01)
+    for temperature in (0.7, 1.0, 1.6):
+        hot = [math.exp(value / temperature) for value in logprobs]
+        odds, rest = found.reheated(temperature)
+        assert rest == pytest.approx(math.fsum(hot[20:]) / math.fsum(hot), rel=0.02)
+        assert odds[0] == pytest.approx(hot[0] / math.fsum(hot), rel=0.02)
+
+
+def test_whole_rows_have_no_log_total_as_they_are_no_logits(whole: Model) -> None:
+    assert Document(whole, "Once upon").predict(row=True).log_total is None
+
+
+def test_groups_of_beams_read_more_tokens_by_their_penalties(byte_tokenizer: Any, tiny_model: Model) -> None:
+    served = CompletionsServer(tiny_model.hf_model, most_logprobs=5)
+    model = load_model(served.address, tokenizer=byte_tokenizer)
+    document = Document(model, "Once upon")
+    assert document.beam_search(num_beams=2, max_new_tokens=3).branches
+    with pytest.raises(LookaheadError, match="gives only the 5 likeliest"):
+        document.beam_search(num_beams=4, num_beam_groups=2, diversity_penalty=0.5, max_new_tokens=3)
+    model.engine.close()  # type: ignore[attr-defined]
+    served.close()
 
 
 def test_a_long_common_beginning_is_sent_alone_first_and_only_while_the_server_lacks_it(
