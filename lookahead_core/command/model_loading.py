@@ -29,10 +29,11 @@ def load_draft_model(model: Model, arguments: dict[str, Any]) -> Model:
     """Load and return the model that `arguments["draft_model"]` names, like `model` in type of device and in dtype.
 
     Whether the two fit together is not checked here. Progress goes to standard error. Raises the ValueError and
-    ModelError of `load_model`.
+    ModelError of `load_model`, and a ModelError if `model` is on a server.
     """
     from lookahead_core import load_model
 
+    model.require_weights("A draft model")
     draft_model = load_model(
         arguments["draft_model"],
         device=model.device.partition(":")[0],

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from lookahead_core import Document, Model, load_model
+from lookahead_core.command.model_loading import load_draft_model
 from lookahead_core.engines.remote.remote_engine import RemoteEngine
 from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
 from lookahead_core.errors import LookaheadError, ModelError
@@ -177,6 +178,11 @@ def test_what_a_server_cannot_do_is_refused_with_a_sentence(remote: Model, whole
     with pytest.raises(ModelError, match="A draft head needs the model's weights, which are on a server"):
         remote.require_weights("A draft head")
     assert remote.describe().endswith(" · remote") and remote.device == "server"
+
+
+def test_the_command_loads_no_draft_model_beside_a_model_on_a_server(remote: Model) -> None:
+    with pytest.raises(ModelError, match="A draft model needs the model's weights, which are on a server"):
+        load_draft_model(remote, {"draft_model": "little"})
 
 
 def test_with_the_odds_of_all_tokens_everything_is_as_with_the_local_engine(whole: Model, tiny_model: Model) -> None:
