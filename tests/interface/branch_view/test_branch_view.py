@@ -1216,3 +1216,12 @@ def test_a_row_that_does_not_reach_the_requested_boundary_says_so(bench: Bench) 
     signs = [row.locator(".sign, .stopped").count() for row in bench.page.locator(".branch").all()]
     assert signs[0] == 0
     assert all(count == 1 for count in signs[1:])
+
+
+def test_the_least_share_that_is_written_stays_in_its_column(bench: Bench) -> None:
+    view = likely(1, 2)
+    view["branches"][0]["logprobs"][0] = -30.0
+    bench.show(view)
+    figure = bench.page.locator(".branch .figure").first
+    assert figure.inner_text() == "<\u00a00.0001\u00a0%"
+    assert figure.evaluate("element => element.scrollWidth <= element.clientWidth")
