@@ -33,19 +33,23 @@ export function otherBeginnings(view, rows, odds) {
 }
 
 /**
- * The likeliest words that no row begins with, those of branches that are not shown among them. The share is an upper bound
+ * The likeliest words that no row begins with, those of branches that are not shown among them, and what edited rows that
+ * begin alike leave of their beginning. The share is an upper bound
  * where it is not known whether a word goes on, and never more than `left`, what the rows leave.
  * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
  */
 export function otherWords(view, rows, left) {
   const shown = new Set(rows.map(row => row.next_word).filter(word => word !== undefined).map(word => word.text));
   const hidden = view.branches.filter(({next_word: word}) => word && !shown.has(word.text)).map(firstWord);
-  return [...hidden, ...(view.rest || [])].flatMap(entry => {
+  // A row of the same word holds all ways on from it; edited rows, which have no word, hold their own only.
+  const otherwise = otherWaysOn(rows).filter(({ids}) => !rows.some(row => row.next_word && beginsWith(row.ids, ids)));
+  const words = [...hidden, ...(view.rest || [])].flatMap(entry => {
     if (!entry.next_word) return [];
     const {share, error} = entry.next_word, bound = !isCertain(entry.next_word);
     const p = bound ? Math.min(share + error, left) : share;
     return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
-  }).sort((one, other) => other.raw - one.raw);
+  });
+  return [...words, ...otherwise].sort((one, other) => other.odds.p - one.odds.p);
 }
 
 /**

@@ -44,6 +44,23 @@ test('fewer rows keep their words’ shares, and the others are among the other 
   assert.deepEqual([drawn.others[0].text, drawn.others[0].ids.length], [wordView().branches[1].next_word.text, 2]);
 });
 
+test('what edited rows leave of a beginning that they share is among the others, unless a row holds its word', () => {
+  const view = wordView(), [row, edited, again] = view.branches, [first] = edited.ids;
+  const second = rowAfter([first]), [one, other] = likeliest([first], 3).slice(1);
+  for (const [branch, id] of [[edited, one], [again, other]]) {
+    delete branch.next_word;
+    branch.ids = [first, id, ...branch.ids.slice(2)];
+    branch.logprobs = [rowAfter([])[first], second[id], ...branch.logprobs.slice(2)];
+  }
+  again.pieces = [edited.pieces[0], ...again.pieces.slice(1)];
+  const drawn = shapeRows(view, {odds: 'words'}), [largest] = drawn.others;
+  assert.deepEqual([largest.ids, largest.otherwise], [[first], true]);
+  near(largest.odds.p, oddsOf([first]) - oddsOf([first, one]) - oddsOf([first, other]), 'what they leave');
+  row.ids = [first, ...row.ids.slice(1)];
+  row.pieces = [edited.pieces[0], ...row.pieces.slice(1)];
+  assert.ok(!shapeRows(view, {odds: 'words'}).others.some(one => one.otherwise), 'the row’s word holds it');
+});
+
 test('a row shows its first word whole, however short rows are', () => {
   const lengths = depth => shapeRows(wordView(), {odds: 'words', depth}).rows.map(row => row.ids.length);
   assert.deepEqual(lengths(1), [2, 2, 2]);
