@@ -9,6 +9,7 @@ import {isReheated, oddsAfter, oddsError, oddsOfAll, rawOdds, unpackNode} from '
 import {tokensOfDepth} from './row_tokens.js';
 import {distinctLengths, setShares, setWordShares, sumOf} from './shares.js';
 
+const SUM_ERROR = 1e-9;   // of a sum of some ten odds
 /** @type {Record<string, number>} */
 const ENDS = {word: 1, clause: 2, sentence: 3, line: 4};
 const CUTTABLE = ['likely', 'sampled'];   // modes in which a smaller request gives fewer and shorter rows of the same
@@ -115,14 +116,16 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
 }
 
 /**
- * Coverage, as a lower bound if it is so near 1 that what is left is smaller than the error of the odds.
+ * Coverage, as a lower bound if it is so near 1 that what is left is smaller than the error of the odds. What top-p leaves
+ * has a sum of 1.
  * @param {Odds} coverage
  * @param {DrawnSettings} wanted
  * @returns {Odds}
  */
 function asBoundNearOne(coverage, {temperature = 1, top_p: topP = 1}) {
+  if (topP < 1) return coverage.p > 1 - SUM_ERROR ? {...coverage, p: 1} : coverage;
   const p = 1 - oddsError(temperature);
-  return topP >= 1 && coverage.p > p ? {p, atLeast: true} : coverage;
+  return coverage.p > p ? {p, atLeast: true} : coverage;
 }
 
 /**

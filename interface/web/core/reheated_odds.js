@@ -44,7 +44,27 @@ export function oddsAfter(node, temperature, topP) {
   const odds = logprob => Math.min(1, Math.exp((logprob - likeliest(node)) / temperature - heated));
   if (topP >= 1) return logprob => ({p: odds(logprob), bound: false});
   const {mass, edge, bound} = nucleus(node, temperature, topP);
-  return logprob => (likeliest(node) - logprob <= edge ? {p: Math.min(1, odds(logprob) / mass), bound} : IMPOSSIBLE);
+  if (bound) return logprob => ({p: Math.min(1, odds(logprob) / mass), bound});
+  // The mass is a sum of packed odds: only with these are all odds together 1.
+  return logprob => {
+    const drop = likeliest(node) - logprob;
+    return drop <= edge ? {p: Math.exp(-nearest(node.drops, drop) / temperature - heated) / mass, bound} : IMPOSSIBLE;
+  };
+}
+
+/**
+ * The entry of a rising list that is nearest to a number.
+ * @param {Float64Array} list
+ * @param {number} number
+ */
+function nearest(list, number) {
+  let low = 0, high = list.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (2 * number <= list[middle] + list[middle + 1]) high = middle;
+    else low = middle + 1;
+  }
+  return list[low];
 }
 
 /**

@@ -503,3 +503,11 @@ test('a row that leads to a word is set apart by the whole path to it', () => {
   for (const row of drawn.rows) near(row.share.p, oddsOf(row.ids, 1, 1), 'share');
   near(drawn.coverage.p, oddsOf(paths[0], 1, 1) + oddsOf(paths[1], 1, 1), 'coverage');
 });
+
+test('where the rows hold all that top-p leaves, their shares have a sum of 1 and nothing else is left', () => {
+  for (const [temperature, topP] of [[1.5, 0.3], [1.5, 0.5], [1.5, 0.7], [2, 0.5]]) {
+    const {coverage, rest, rows} = shapeRows(likelyView(12, 2), {temperature, top_p: topP});
+    assert.ok(Math.abs(rows.reduce((sum, {share}) => sum + share.p, 0) - 1) < 1e-9, 'the sum');
+    assert.deepEqual([coverage.p, rest.p], [1, 0], `top-p ${topP} at ${temperature}`);
+  }
+});

@@ -54,6 +54,14 @@ test('beyond the highest packed temperature the odds keep its sum', () => {
   assertClose(oddsAfter(node, 3, 1)(row[first]).p, heated(row, 2)[first], 2, 'of the likeliest');
 });
 
+test('the odds that top-p leaves have a sum of one', () => withDice(20, dice => {
+  const row = randomRow(dice, {vocabulary: dice.among([20, 300])}), node = unpackNode(packed(row)), temperature = dice.among([0.3, 1, 1.5]);
+  for (const topP of [0.05, 0.3, 0.6]) {
+    const after = oddsAfter(node, temperature, topP), odds = row.map(logprob => after(logprob));
+    if (odds.every(({bound}) => !bound)) assert.ok(Math.abs(odds.reduce((sum, {p}) => sum + p, 0) - 1) < 1e-9);
+  }
+}));
+
 test('no odds are above one', () => withDice(6, dice => {
   const row = randomRow(dice, {spread: 20}), node = unpackNode(packed(row)), most = Math.max(...row);
   for (const temperature of [0, 0.01, 0.1, 1, 2]) {
