@@ -516,7 +516,10 @@ def accepted_state(visit: Visit) -> dict[str, Any]:
     """What must not depend on how a text was opened: rows, odds, marks, and the token ids that the server is told."""
     visit.wait_until_settled()
     visit.wait_until_asked()
-    request = next(given for given in reversed(visit.asked) if "text" in given)
+    asked = [given for given in visit.asked if "text" in given]
+    # A slow page may ask twice for one text: what the first request told the server, the second need not tell again.
+    page, revision = asked[-1]["page"], asked[-1]["revision"]
+    request = next(given for given in asked if (given["page"], given["revision"]) == (page, revision))
     return {
         "rows": said(visit),
         "odds": visit.page.locator("#branches [data-token]").evaluate_all("all => all.map(one => one.dataset.p)"),
