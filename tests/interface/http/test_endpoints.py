@@ -418,16 +418,25 @@ def test_a_full_queue_gets_a_503(address: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_at_most_eight_calls_run_and_pages_are_still_answered(model: Model) -> None:
-    most, loader = [0], ModelLoader(lambda report: model)
+    most, loader, go = [0], ModelLoader(lambda report: model), threading.Event()
+    go.set()
 
     def look() -> None:
         most[0] = max(most[0], loader.scheduler.request_count if loader.model else 0)
+        assert go.wait(60)
 
     async def all_at_once(caller: CallRunner) -> list[Any]:
-        calls = (caller.answer("lookahead", {"text": f"The sea {place}"}) for place in range(40))
+        texts = (f"The sea {place}" for place in range(40))
+        calls = [asyncio.ensure_future(caller.answer("lookahead", {"text": text})) for text in texts]
+        # None of those that run ends before the others have been refused.
+        end = time.monotonic() + 30
+        while sum(call.done() for call in calls) < 40 - AT_ONCE and time.monotonic() < end:
+            await asyncio.sleep(0.01)
+        go.set()
         return await asyncio.gather(*calls, return_exceptions=True)
 
     loader = loaded(around(model, look))
+    go.clear()
     answers = asyncio.run(all_at_once(loader.caller))
     assert most[0] <= AT_ONCE
     assert [isinstance(answer, dict) for answer in answers] == [True] * AT_ONCE + [False] * (40 - AT_ONCE)
