@@ -27,6 +27,7 @@ from lookahead_core.loading.quantization import (
 )
 from lookahead_core.loading.server import connect, is_address
 from lookahead_core.loading.sources import load_weights
+from lookahead_core.loading.special_tokens import first_end_tokens, first_start_token
 from lookahead_core.model import Model
 from lookahead_core.settings import Settings
 from lookahead_core.text.codec import TextCodec
@@ -194,7 +195,7 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
         engine=chosen,
         engine_reason=reason,
         end_token_ids=frozenset(token_id for token_id in end_tokens(hf_model, tokenizer) if token_id < vocabulary),
-        start_ids=codec.start_ids or _start_token(text_config, tokenizer),
+        start_ids=codec.start_ids or first_start_token((tokenizer, text_config)),
         vocabulary=vocabulary,
         context_length=context_length(text_config),
         quantization=describe_quantization(hf_model),
@@ -244,11 +245,7 @@ def end_tokens(hf_model: Any, tokenizer: Any) -> frozenset[int]:
     The first of these three whose `eos_token_id` is not None counts; the result is empty if there is none. The
     tokenizer may be None.
     """
-    for holder in (getattr(hf_model, "generation_config", None), hf_model.config, tokenizer):
-        found = getattr(holder, "eos_token_id", None)
-        if found is not None:
-            return frozenset(found if isinstance(found, list | tuple) else [found])
-    return frozenset()
+    return first_end_tokens((getattr(hf_model, "generation_config", None), hf_model.config, tokenizer))
 
 
 def context_length(config: Any) -> int | None:
@@ -261,15 +258,3 @@ def context_length(config: Any) -> int | None:
     if length and rope.get("rope_type") == "dynamic":
         return int(length * rope["factor"])
     return length
-
-
-def _start_token(config: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Return the start token (`bos_token_id`) as a tuple of one id: the tokenizer's, else the config's; else empty.
-
-    `tokenizer` may be None. An empty text begins with this token if the tokenizer adds no start token itself.
-    """
-    for holder in (tokenizer, config):
-        found = getattr(holder, "bos_token_id", None)
-        if isinstance(found, int):
-            return (found,)
-    return ()

@@ -18,6 +18,7 @@ from lookahead_core.engines.remote.server_connection import ServerConnection
 from lookahead_core.engines.remote.server_errors import Retries, ServerFault, ServerRefusal
 from lookahead_core.errors import LookaheadError, ModelError
 from lookahead_core.loading.from_transformers import PretrainedSource, quiet_loading
+from lookahead_core.loading.special_tokens import first_end_tokens, first_start_token
 from lookahead_core.model import Model
 from lookahead_core.settings import Settings
 from lookahead_core.text.codec import TextCodec
@@ -64,7 +65,7 @@ def connect(address: str, model_name: str | None, tokenizer: Any, own_tokenizer:
     except BaseException:
         connection.close()
         raise
-    codec = TextCodec(tokenizer)
+    codec, end_tokens = TextCodec(tokenizer), first_end_tokens((*configs, tokenizer))
     return Model(
         name=served.name,
         hf_model=None,
@@ -72,8 +73,8 @@ def connect(address: str, model_name: str | None, tokenizer: Any, own_tokenizer:
         codec=codec,
         engine=engine,
         engine_reason="a server computes its predictions",
-        end_token_ids=_end_tokens(configs, tokenizer, engine.vocabulary),
-        start_ids=codec.start_ids or _start_token(configs, tokenizer),
+        end_token_ids=frozenset(token_id for token_id in end_tokens if token_id < engine.vocabulary),
+        start_ids=codec.start_ids or first_start_token((tokenizer, *reversed(configs))),
         vocabulary=engine.vocabulary,
         # The server needs room for one new token.
         context_length=served.most_tokens - 1,
@@ -88,7 +89,7 @@ def _check_address(address: str) -> None:
     try:
         url = httpx.URL(address)
     except httpx.InvalidURL:
-        raise ModelError("The server's address is none: give one like http://host:8000/v1.") from None
+        raise ModelError("This is no address of a server: give one like http://host:8000/v1.") from None
     if url.userinfo:
         raise ModelError("The server's address holds a password or key: set LOOKAHEAD_SERVER_KEY instead.")
     if not url.host or url.query or url.fragment:
@@ -218,20 +219,3 @@ def _vocabulary(configs: list[Any], tokenizer: Any) -> int:
     if tokenizer is None:
         raise ModelError("The server does not say how many tokens its model has: give its tokenizer.")
     return len(tokenizer)
-
-
-def _end_tokens(configs: list[Any], tokenizer: Any, vocabulary: int) -> frozenset[int]:
-    for holder in (*configs, tokenizer):
-        found = getattr(holder, "eos_token_id", None)
-        if found is not None:
-            ids = found if isinstance(found, list | tuple) else [found]
-            return frozenset(token_id for token_id in ids if token_id < vocabulary)
-    return frozenset()
-
-
-def _start_token(configs: list[Any], tokenizer: Any) -> tuple[int, ...]:
-    for holder in (tokenizer, *reversed(configs)):
-        found = getattr(holder, "bos_token_id", None)
-        if isinstance(found, int):
-            return (found,)
-    return ()
