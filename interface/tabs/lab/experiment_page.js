@@ -26,7 +26,7 @@ export class ExperimentPage {
   view = null;
   /** @type {Run | null} */
   run = null;     // the one that is shown
-  isComplete = false;   // whether the result is whole
+  outcome = '';   // what was said when the run ended
 
   /**
    * @param {{form: HTMLElement, result: HTMLElement}} elements
@@ -136,8 +136,7 @@ export class ExperimentPage {
   #formChanged() {
     if (!this.view || !this.run || this.requests.active) return;
     const changed = runLink(this.mark, this.chosen) !== runLink(this.mark, this.run);
-    if (changed) this.line.show(CHANGED, 'settled');
-    else this.show(this.view, this.isComplete);
+    this.line.show(changed ? CHANGED : this.outcome, 'settled');
   }
 
   stop() {
@@ -145,7 +144,8 @@ export class ExperimentPage {
     this.requests.cancel();
     this.revision += 1;
     this.#showRunning(false);
-    this.line.show(this.view ? this.stoppedSentence : 'Stopped.', 'settled');
+    this.outcome = this.view ? this.stoppedSentence : 'Stopped.';
+    this.line.show(this.outcome, 'settled');
     this.stopped();
   }
 
@@ -176,15 +176,17 @@ export class ExperimentPage {
   #takeNews(news) {
     if (news.state === 'error') {
       this.#showRunning(false);
-      this.line.show(news.sentence ?? '', 'error');
+      this.outcome = news.sentence ?? '';
+      this.line.show(this.outcome, 'error');
       return;
     }
     if (news.view) {
       this.view = /** @type {any} */ (news.view);
-      this.isComplete = news.state === 'settled';
       this.show(/** @type {any} */ (news.view), news.state === 'settled');
     }
-    if (news.state === 'settled') this.#showRunning(false);
+    if (news.state !== 'settled') return;
+    this.#showRunning(false);
+    this.outcome = this.line.sentence.textContent ?? '';
   }
 }
 

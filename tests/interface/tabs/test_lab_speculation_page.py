@@ -235,3 +235,10 @@ def test_a_run_can_be_stopped_and_keeps_its_passes(real: Visit) -> None:
     page.wait_for_timeout(700)
     assert part(page, ".passes input").get_attribute("max") == passes
     assert part(page, ".verdict").is_hidden()
+    for tokens, sentence in (
+        ("59", "This is the result of the run before: run again for what the form has now."),
+        ("60", stopped),
+    ):
+        page.locator("#speculation-tokens").fill(tokens)
+        browsers.expect(part(page, "> .says .sentence")).to_have_text(sentence)
+    browsers.expect(page.locator("#lab-speculation")).to_have_attribute("data-state", "settled")
