@@ -46,8 +46,6 @@ class DecodingPage extends ExperimentPage {
   plotted = 0;      // the time of the last drawing of the plot
   /** @type {DecodingNode | null} */
   tree = null;
-  /** @type {DrawButton | null} */
-  drawing = null;
   hasDraws = false;   // whether draws are shown
   scrolled = false;   // whether the person has moved the tree
 
@@ -64,6 +62,7 @@ class DecodingPage extends ExperimentPage {
     this.oddsRequests = progressRequests(server, this.oddsLine, {
       revision: () => this.oddsRevision, makeRequest: () => this.#oddsRequest(), onNews: news => this.#takeOdds(news),
     });
+    this.drawing = new DrawButton(find(result, '.draw'), {begin: () => this.#askForOdds('draws'), stop: () => this.#stopDraws()});
   }
 
   /** @override */
@@ -72,7 +71,6 @@ class DecodingPage extends ExperimentPage {
     find(result, '.csv').addEventListener('click', () => { if (this.view) downloadFile(words.csvOf(this.view), 'lookahead-decoding.csv', 'text/csv'); });
     find(result, '.svg').addEventListener('click', () => downloadFile(this.#svg(), 'lookahead-decoding.svg', 'image/svg+xml'));
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), 'lookahead-decoding.png').catch(() => this.line.show(NO_PICTURE, 'error')));
-    this.drawing = new DrawButton(find(result, '.draw'), {begin: () => this.#askForOdds('draws'), stop: () => this.#stopDraws()});
     for (const field of this.switches) field.addEventListener('change', () => this.#drawTree());
     find(form, '.sampling').addEventListener('input', () => this.#optionsChanged());
     for (const event of ['pointerover', 'click']) this.picture.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
@@ -132,14 +130,14 @@ class DecodingPage extends ExperimentPage {
     }
     this.part = part;
     this.oddsRevision += 1;
-    this.drawing?.show(part === 'draws');
+    this.drawing.show(part === 'draws');
     this.oddsRequests.schedule();
   }
 
   #stopDraws() {
     this.oddsRequests.cancel();
     this.oddsRevision += 1;
-    this.drawing?.show(false);
+    this.drawing.show(false);
     this.oddsLine.show(stoppedDraws(this.hasDraws), 'settled');
   }
 
@@ -151,7 +149,7 @@ class DecodingPage extends ExperimentPage {
   /** @param {News} news */
   #takeOdds({state, sentence, view}) {
     if (state === 'error') this.oddsLine.show(sentence ?? '', 'error');
-    if (state === 'settled' || state === 'error') this.drawing?.show(false);
+    if (state === 'settled' || state === 'error') this.drawing.show(false);
     if (!view) return;
     const found = /** @type {DecodingView} */ (/** @type {unknown} */ (view)), {draws} = found, settled = state === 'settled';
     this.hasDraws = Boolean(draws);

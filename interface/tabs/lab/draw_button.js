@@ -1,4 +1,4 @@
-// A button that begins to draw tokens, and that stops it while tokens are drawn.
+// A button that starts drawing tokens, and stops it while tokens are drawn.
 import {setText} from '../../web/ui/elements.js';
 
 const STOP = 'Stop drawing';

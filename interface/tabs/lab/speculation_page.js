@@ -45,9 +45,6 @@ class SpeculationPage extends ExperimentPage {
   /** @type {string | null} */
   chosenKey = null;   // of the chosen token of the tree
 
-  /** @type {DrawButton | null} */
-  drawing = null;
-
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server @param {string} plotly its address */
   constructor(elements, server, plotly) {
     super(elements, server, '#lab-speculation', KINDS);
@@ -61,6 +58,7 @@ class SpeculationPage extends ExperimentPage {
     this.drawRequests = progressRequests(server, this.drawLine, {
       revision: () => this.drawRevision, makeRequest: () => this.#drawRequest(), onNews: news => this.#takeDraws(news),
     });
+    this.drawing = new DrawButton(find(result, '.draw'), {begin: () => this.#draw(), stop: () => this.#stopDraws()});
   }
 
   /** @override */
@@ -73,7 +71,6 @@ class SpeculationPage extends ExperimentPage {
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), `${FILE}.png`).catch(() => say(NO_PICTURE)));
     for (const format of /** @type {const} */ (['svg', 'png']))
       find(result, `.plot-${format}`).addEventListener('click', () => this.plots.save(format, FILE).catch(() => say(NO_PLOTS)));
-    this.drawing = new DrawButton(find(result, '.draw'), {begin: () => this.#draw(), stop: () => this.#stopDraws()});
     new MutationObserver(() => this.#drawTree()).observe(document.body, {attributeFilter: ['class']});
     super.start();
   }
@@ -202,7 +199,7 @@ class SpeculationPage extends ExperimentPage {
     // At temperature 0 nothing is drawn.
     this.drawRun.temperature ||= 1;
     this.drawRevision += 1;
-    this.drawing?.show(true);
+    this.drawing.show(true);
     this.drawLine.show('Starting …', 'thinking', 0);
     this.drawRequests.schedule();
   }
@@ -215,7 +212,7 @@ class SpeculationPage extends ExperimentPage {
   #endDraws() {
     this.drawRequests.cancel();
     this.drawRevision += 1;
-    this.drawing?.show(false);
+    this.drawing.show(false);
   }
 
   #forgetDraws() {
@@ -233,7 +230,7 @@ class SpeculationPage extends ExperimentPage {
   /** @param {News} news */
   #takeDraws({state, sentence, view}) {
     if (state === 'error') this.drawLine.show(sentence ?? '', 'error');
-    if (state === 'settled' || state === 'error') this.drawing?.show(false);
+    if (state === 'settled' || state === 'error') this.drawing.show(false);
     if (!view) return;
     const found = /** @type {RejectionDrawsView} */ (/** @type {unknown} */ (view)), settled = state === 'settled', number = found.draws?.number ?? 0;
     find(this.drawn, '.outcome').hidden = false;
