@@ -43,8 +43,8 @@ environment:
   LOOKAHEAD_CACHE_DIR is the folder that keeps the default model.
   LOOKAHEAD_CACHE_MB (2048) limits the memory of the KV caches of all documents together.
   LOOKAHEAD_HUB_TIMEOUT (3) is how many seconds to wait for the Hub before the default model comes from elsewhere.
-  LOOKAHEAD_SERVER_KEY is the API key of a model on a server, and LOOKAHEAD_SERVER_SECONDS (60) how long to wait for a
-  part of its answer.
+  LOOKAHEAD_SERVER_KEY is the API key of a model on a server, and LOOKAHEAD_SERVER_SECONDS (60) how many seconds
+  to wait for the next part of its answer.
   LOOKAHEAD_ADDRESS is the page's address for other people, used in the links that it makes.
   LOOKAHEAD_LOG (text or json) is the form of the log, and LOOKAHEAD_METRICS_TOKEN opens /metrics to other computers.
   LOOKAHEAD_AUTH, LOOKAHEAD_ROOT_PATH and LOOKAHEAD_MCP (true or false) set --auth, --root-path and --mcp. Only

@@ -50,7 +50,7 @@ class Settings:
     server_key: str = field(default="", repr=False)
     """The API key of a model's server, sent with each request to it; empty for none. LOOKAHEAD_SERVER_KEY"""
     server_seconds: float = 60.0
-    """Seconds to wait for a part of a model's server's answer. LOOKAHEAD_SERVER_SECONDS"""
+    """Seconds to wait for the next part of an answer of a model's server. LOOKAHEAD_SERVER_SECONDS"""
     address: str = ""
     """The public address of the page, for the links that it makes. LOOKAHEAD_ADDRESS"""
     auth: str = field(default="", repr=False)

@@ -278,15 +278,16 @@ def prefill_in_chunks(engine: Engine, head: Node) -> Iterator[int]:
         yield len(missing) - PREFILL_CHUNK
 
 
-def predict(engine: Engine, nodes: Sequence[Node]) -> None:
-    """Set `prediction` of these nodes, one or more, chosen as for `Engine.evaluate`, without rows.
+def predict(engine: Engine, nodes: Sequence[Node]) -> NodeScores:
+    """Set `prediction` of these nodes, one or more, chosen as for `Engine.evaluate`, and return their scores.
 
-    Works where `Engine.evaluate` cannot give rows: on a server that returns only the likeliest tokens. Raises CacheFull
-    like `Engine.score`.
+    No rows of log-probabilities are computed, so this works on a server that returns only the likeliest tokens. Raises
+    CacheFull like `Engine.score`.
     """
     scores = engine.score(nodes)
     with torch.inference_mode():
         scores.store_predictions(nodes)
+    return scores
 
 
 def evaluate_top(engine: Engine, nodes: Sequence[Node], count: int | None) -> torch.Tensor:
@@ -296,9 +297,8 @@ def evaluate_top(engine: Engine, nodes: Sequence[Node], count: int | None) -> to
     """
     if count is None:
         return engine.evaluate(nodes)
-    scores = engine.score(nodes)
+    scores = predict(engine, nodes)
     with torch.inference_mode():
-        scores.store_predictions(nodes)
         return scores.top_rows(nodes, count)
 
 
@@ -324,9 +324,7 @@ def roll_out(engine: Engine, nodes: Sequence[Node], depth: int, stop: frozenset[
     while frontier := [node for node in frontier if node.depth < depth and node.token_id not in stop]:
         pending = [node for node in frontier if node.prediction is None]
         if pending:
-            scores = engine.score(pending)
-            with torch.inference_mode():
-                scores.store_predictions(pending)
+            predict(engine, pending)
         frontier = [node.tree.expand(node, best_token(node)) for node in frontier]
         if pending:
             yield frontier

@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.engine import NodeScores, best_token
+from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.engines.remote.completions import ALL, Completions, MissingFields, ServerToken
@@ -22,9 +22,9 @@ from lookahead_core.prediction import Prediction
 from lookahead_core.tree import Node, TokenTree
 
 MOST_PROMPTS = 256
-"""Prompts in a request at most; vLLM takes up to 1,024."""
+"""Maximum number of prompts in a request; vLLM takes up to 1,024."""
 MOST_WHOLE_ROWS = 8
-"""Prompts at most in a request for the log-probabilities of all tokens: each row is megabytes of JSON."""
+"""Maximum number of prompts in a request for the log-probabilities of all tokens: each row is megabytes of JSON."""
 COLD_TOKENS = 32
 """Tokens that several prompts share, without a prediction near their end, from which on they are sent alone first: the
 server's prefix cache then has them for all. One or two of the server's blocks."""
@@ -77,7 +77,10 @@ class RemoteEngine:
             return torch.stack([row_of[node] for node in nodes])
 
     def score(self, nodes: Sequence[Node], *, hidden: bool = False) -> NodeScores:
-        """See `Engine.score`: predictions of the likeliest tokens; `hidden` is ignored. Rows are fetched if read."""
+        """See `Engine.score`. The result has predictions; its rows are requested from the server when they are read.
+
+        `hidden` is ignored: the result has no hidden states.
+        """
         order = list(dict.fromkeys(nodes))
         self._warm(order)
         return RemoteScores(self._predictions(order), self.vocabulary, self._rows)
@@ -173,14 +176,12 @@ class RemoteEngine:
                     nodes[token.prompt].tree.work.tokens += 1
                     yield token
             except MissingFields as missing:
-                raise ModelError(f"{self.address} has stopped to answer with {missing}; check the server.") from None
+                raise ModelError(f"{self.address} no longer answers with {missing}; check the server.") from None
 
     def _warm(self, nodes: Sequence[Node]) -> None:
         """Evaluate what several prompts of a tree have in common, unless that is short or the server knows it."""
-        by_tree: dict[TokenTree, list[Node]] = {}
-        for node in nodes:
-            by_tree.setdefault(node.tree, []).append(node)
-        cold = [common for members in by_tree.values() if (common := _cold_ancestor(members)) is not None]
+        by_tree = group_by_tree(nodes).values()
+        cold = [common for members in by_tree if (common := _cold_ancestor(members)) is not None]
         if cold:
             for node, prediction in self._predictions(cold).items():
                 node.prediction = prediction

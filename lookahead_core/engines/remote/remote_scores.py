@@ -51,7 +51,7 @@ class RemoteScores(NodeScores):
         return [self._predictions[node].token_ids[0] for node in self.nodes]
 
     def top_k(self, nodes: Sequence[Node], count: int) -> tuple[list[list[int]], list[list[float]]]:
-        """See `NodeScores.top_k`; there may be fewer tokens, if the server gives fewer."""
+        """See `NodeScores.top_k`; fewer than `count` tokens if the server returned fewer."""
         kept = [self._predictions[node] for node in nodes]
         ids = [list(each.token_ids[:count]) for each in kept]
         return ids, [list(map(math.exp, each.logprobs[:count])) for each in kept]

@@ -38,14 +38,14 @@ class ServerRefusal(LookaheadError):
 
 
 class RowsUnavailable(LookaheadError):
-    """The server gives only the likeliest tokens, and the caller needs the log-probabilities of all tokens."""
+    """Raised where the log-probabilities of all tokens are needed, but the server returns only the likeliest ones."""
 
     def __init__(self, server: str, most: int) -> None:
         """`most` is the number of tokens that the server gives."""
         super().__init__(
             f"This needs the log-probabilities of all tokens, and {server} gives only the {most} likeliest: start it "
-            "with --max-logprobs -1, or use no sampling, no banned tokens, no penalties, no search for words, no open "
-            "word and at most so many beams."
+            "with --max-logprobs -1, or leave out sampling, banned tokens, penalties, words, token healing and wide "
+            "beams."
         )
 
 

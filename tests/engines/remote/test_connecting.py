@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lookahead_core import Document, Model, load_model
-from lookahead_core.engines.remote import server_errors
 from lookahead_core.errors import ModelError, TextError
 from tests.support.completions_server import CompletionsServer
-
-
-@pytest.fixture
-def server(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> Iterator[CompletionsServer]:
-    monkeypatch.setattr(server_errors, "BACK_OFF", 0.01)
-    served = CompletionsServer(tiny_model.hf_model)
-    yield served
-    served.close()
 
 
 def refused(address: str, sentence: str, **options: Any) -> None:

@@ -19,14 +19,6 @@ TEXT = "Once upon a time"
 
 
 @pytest.fixture
-def server(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> Iterator[CompletionsServer]:
-    monkeypatch.setattr(server_errors, "BACK_OFF", 0.01)
-    served = CompletionsServer(tiny_model.hf_model)
-    yield served
-    served.close()
-
-
-@pytest.fixture
 def remote(server: CompletionsServer, byte_tokenizer: Any) -> Iterator[Model]:
     model = load_model(server.address, tokenizer=byte_tokenizer, settings=Settings(server_seconds=0.4))
     del server.bodies[:]

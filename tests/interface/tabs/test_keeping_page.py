@@ -517,7 +517,7 @@ def accepted_state(visit: Visit) -> dict[str, Any]:
     visit.wait_until_settled()
     visit.wait_until_asked()
     asked = [given for given in visit.asked if "text" in given]
-    # A slow page may ask twice for one text: what the first request told the server, the second need not tell again.
+    # A slow page may send two requests for one text. Only the first one names the accepted tokens.
     page, revision = asked[-1]["page"], asked[-1]["revision"]
     request = next(given for given in asked if (given["page"], given["revision"]) == (page, revision))
     return {
