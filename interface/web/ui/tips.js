@@ -42,9 +42,9 @@ export class Tips {
     }, {capture: true});
     // Not over the rows that answer an input.
     document.addEventListener('input', () => this.#show(null), {capture: true});
-    // Nor beside a control that has moved.
-    addEventListener('resize', () => this.#show(null));
-    addEventListener('scroll', ({target}) => { if (target instanceof Node && target.contains(this.#owner)) this.#show(null); }, {capture: true, passive: true});
+    // Nor beside a control that has moved: the sentence of the focus goes with it, since a focus may scroll.
+    addEventListener('resize', () => this.#moved());
+    addEventListener('scroll', ({target}) => { if (target instanceof Node && target.contains(this.#owner)) this.#moved(); }, {capture: true, passive: true});
   }
 
   #focused() {
@@ -70,7 +70,18 @@ export class Tips {
     this.#owner = owner;
     this.element.textContent = sentence;
     this.element.hidden = !sentence;
-    if (!owner || this.element.hidden) return;
+    if (owner && sentence) this.#place(owner);
+  }
+
+  /** Move the sentence to its control if that has the focus, or else hide it. */
+  #moved() {
+    const owner = this.#owner;
+    if (owner && owner === this.#focused()) this.#place(owner);
+    else this.#show(null);
+  }
+
+  /** @param {HTMLElement} owner */
+  #place(owner) {
     const frame = owner.closest(`${TOOLBARS}, ${FRAMES}`) ?? owner;
     const spared = frame.matches(TOOLBARS) ? CONTROLS : frame.matches(FRAMES) ? ROWS : BUTTONS;
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());

@@ -129,6 +129,25 @@ def test_the_keyboard_reaches_what_coverage_share_authorship_and_word_odds_mean(
     assert "an upper bound" in reached["word-odds"]
 
 
+def test_a_focus_that_scrolls_the_page_keeps_its_sentence(visit: Visit) -> None:
+    page, tip = visit.page, visit.page.locator(".tip")
+    page.set_viewport_size({"width": 1280, "height": 220})
+    coverage = page.locator("#coverage .sum")
+    assert coverage.bounding_box()["y"] > 220
+    page.keyboard.press("Tab")
+    coverage.focus()
+    page.wait_for_timeout(300)
+    assert page.evaluate("scrollY") > 0
+    expect(tip).to_contain_text("Coverage")
+    expect(tip).to_be_visible()
+    before = tip.bounding_box()["y"]
+    page.mouse.wheel(0, 20)
+    page.wait_for_timeout(300)
+    expect(tip).to_be_visible()
+    assert tip.bounding_box()["y"] != before
+    assert page.evaluate(INSIDE)
+
+
 def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, tiny_page: str) -> None:
     look = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     with browsers.visit(browser, tiny_page, **look) as opened:
