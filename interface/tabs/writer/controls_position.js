@@ -12,7 +12,7 @@ export const NARROW = '(max-width: 760px)';   // the windows of the style sheets
 export function placeControls(controls) {
   const card = controls.closest('.card'), block = card && [...card.children].find(child => child.contains(controls));
   if (!block) return;
-  const guess = find(controls, '.guess'), bans = find(controls, '.never'), narrow = matchMedia(NARROW);
+  const guess = find(controls, '.guess'), narrow = matchMedia(NARROW);
   const place = () => {
     const focused = document.activeElement;
     if (narrow.matches) {
@@ -20,7 +20,7 @@ export function placeControls(controls) {
       controls.prepend(guess);
     } else {
       card.prepend(block);
-      bans.before(guess);
+      controls.append(guess);
     }
     if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus({preventScroll: true});
   };

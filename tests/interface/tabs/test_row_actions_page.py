@@ -65,6 +65,25 @@ def test_the_undo_key_lifts_a_ban_that_was_the_last_action(visit: Visit) -> None
     assert visit.text == TEXT
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("settings", [False, True])
+def test_rows_stay_where_they_are_when_tokens_are_banned(visit: Visit, width: int, settings: bool) -> None:
+    visit.page.set_viewport_size({"width": width, "height": 900})
+    write(visit)
+    if settings:
+        visit.page.locator("#controls summary").click()
+    places = "[...document.querySelectorAll('#branches .branch')].map(row => row.getBoundingClientRect().top + scrollY)"
+    before = visit.page.evaluate(places)
+    visit.page.locator("#document textarea").focus()
+    press(visit, "Alt+ArrowDown")
+    for number in (1, 2, 3, 4):
+        press(visit, "Delete")
+        expect(visit.page.locator("#controls .never button")).to_have_count(number)
+        visit.wait_until_settled()
+        expect(visit.page.locator("#coverage .without")).to_contain_text("without")
+        assert visit.page.evaluate(places) == before
+
+
 def test_after_any_undo_by_key_the_focus_is_somewhere(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+ArrowDown", "Control+z")
