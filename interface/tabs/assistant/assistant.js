@@ -60,7 +60,7 @@ class AssistantTab {
       prompt: () => ({...conversationFields(this.earlier), banned: this.bans.ids}),
     });
     connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
-    find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
+    this.controller.goToRowsFrom(find(sheet, '.skip'));
     listTurns(find(sheet, '.before', HTMLDetailsElement), {draft: this.draft, notice: this.notice});
     find(sheet, '#chat-new').addEventListener('click', event => this.#startAnew(event));
     this.sendButton.addEventListener('click', event => this.#send(event));

@@ -56,7 +56,6 @@ class WriterTab {
       also: () => [branches, tree, compare],
     }});
     this.draft = this.sheet.draft;
-    find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
     this.example = new FirstVisitExample({box: this.draft.box, hint: find(controls, '.example-hint')}, example ?? null, detail => this.controller.show(detail));
     this.tree.start(this.draft, {
       exampleText: () => this.example.text, hidesRows: text => this.guesses.hidesRows(text), fileName: ending => this.sheet.fileName(ending), notice: sentence => this.sheet.notice(sentence),
@@ -78,6 +77,7 @@ class WriterTab {
       hidesRows: text => this.guesses.hidesRows(text),
       onHidden: () => this.guesses.focus(),
     });
+    this.controller.goToRowsFrom(find(sheet, '.skip'));
     this.guesses = new GuessFirst(controls, {
       draft: this.draft, score: guess => this.controller.requests.guess(guess, this.#guessSettings),
       view: () => (this.columns.first?.root ?? branches).branchView,

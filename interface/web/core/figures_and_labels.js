@@ -140,9 +140,19 @@ export const mayGoOn = ({text, end, odds, next_word: word}) => !end && endsInWor
  * @param {string} [typed] the end of the text before it
  */
 export function otherLabel(other, typed = '') {
-  const letters = continuedLetters(typed, other.text ?? ''), sign = other.otherwise ? '… otherwise' : mayGoOn(other) ? '…' : '';
-  return `${letters}${letters && '·'}${continuationLabel(other)}${sign}`;
+  const letters = continuedLetters(typed, other.text ?? '');
+  return `${letters}${letters && '·'}${continuationLabel(other)}${continuedSign(other)}`;
 }
+
+/** @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other */
+const continuedSign = other => (other.otherwise ? '… otherwise' : mayGoOn(other) ? '…' : '');
+
+/**
+ * The same in a line of several, which commas separate: a comma and other signs stand in quotation marks.
+ * @type {typeof otherLabel}
+ */
+const labelInLine = (other, typed) =>
+  (isSigns(other.text?.trim() ?? '') ? `“${continuationLabel(other)}”${continuedSign(other)}` : otherLabel(other, typed));
 
 /**
  * The same as a screen reader is to say it.
@@ -206,7 +216,7 @@ const MOST_LABELS = 4;
  */
 export function likeliestLabels(others, typed = '') {
   const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);
-  const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(other => otherLabel(other, typed));
+  const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
   return likely.join(', ') + (others.length > likely.length ? ' and more' : '');
 }
 const LEAST_ERROR = 0.1;   // per cent

@@ -15,6 +15,7 @@ import {ServerRequests} from '../net/requests.js';
 import {dispatch, onDetail} from './events.js';
 import {find} from './elements.js';
 import {listenToTextKeys} from './text_keys.js';
+import {textKey} from '../core/shortcuts.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
 const LOADING = 'Branches appear here when the model is ready.';
@@ -166,6 +167,16 @@ export class BranchController {
     if (branchView.focus() || hooks.focusRows()) return true;
     dispatch(this.#keyed, 'refuse', {because: noRowsSentence({state: branchView.state(), paused, selected: draft.selected})});
     return true;
+  }
+
+  /** Let a button lead to the rows: clicked, or by the key that leads there from the text. @param {HTMLElement} button */
+  goToRowsFrom(button) {
+    button.addEventListener('click', () => this.goToRows());
+    button.addEventListener('keydown', event => {
+      if (textKey(event, false)?.verb !== 'rows') return;
+      event.preventDefault();
+      this.goToRows();
+    });
   }
 
   #promptAsJson() { return JSON.stringify(this.hooks.prompt()); }

@@ -84,6 +84,15 @@ def test_rows_stay_where_they_are_when_tokens_are_banned(visit: Visit, width: in
         assert visit.page.evaluate(places) == before
 
 
+def test_the_button_to_the_branches_answers_to_the_key_that_it_names(visit: Visit) -> None:
+    write(visit)
+    button = visit.page.locator("#to-branches")
+    button.focus()
+    expect(button).to_have_attribute("aria-keyshortcuts", "Alt+ArrowDown")
+    press(visit, "Alt+ArrowDown")
+    assert focused(visit) == "token"
+
+
 def test_after_any_undo_by_key_the_focus_is_somewhere(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+ArrowDown", "Control+z")

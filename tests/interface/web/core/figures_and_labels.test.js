@@ -142,6 +142,11 @@ test('the likeliest others are one line', () => {
   assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a…, b… and more');
 });
 
+test('signs stand in quotation marks in the line of others, since commas separate them', () => {
+  const signs = [{...other('.'), otherwise: true}, other(','), other(' sea'), other(' (')];
+  assert.equal(words.likeliestLabels(signs), '“.”… otherwise, “,”, sea…, “␣(”');
+});
+
 test('a word that may go on ends in “…” there too, as in the open list', () => {
   const part = {...other(' sl'), next_word: {}, odds: {p: 0.1, bound: true}};
   assert.equal(words.likeliestLabels([part, {...part, text: ' sea', odds: {p: 0.1}}]), 'sl…, sea');
