@@ -302,6 +302,9 @@ export const ROW_GONE = 'That branch is no longer among these: nothing was inser
  */
 export const tabSentence = (text, again = false) => `Tab inserts ${spokenQuote(text)}${again ? '' : '; Esc, then Tab, leaves the text box'}.`;
 
+/** Why Tab does nothing while the ghost text is computed. */
+export const GHOST_IS_COMING = 'The grey text is not there yet. Tab accepts it once it is shown; Esc, then Tab leaves the box.';
+
 /**
  * Why no key leads to the rows: there are none.
  * @param {{state: string, paused: boolean, selected: boolean}} about `state` is that of the branch view

@@ -7,7 +7,7 @@
 /** @import {TextOwner} from './text_owner.js' */
 /** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
-import {GUESS_FIRST, noRowsSentence} from '../core/branch_sentences.js';
+import {GHOST_IS_COMING, GUESS_FIRST, noRowsSentence} from '../core/branch_sentences.js';
 import {GhostText} from './ghost_text.js';
 import {NO_EDITS, editsAt, editsKept, withEdit} from '../core/row_edits.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
@@ -144,11 +144,18 @@ export class BranchController {
     listenToTextKeys({box: draft.box, draft, actions: {
       word: branch => this.#choose(branch, this.#keyed.branchView.nextWord(branch)),
       whole: branch => this.#chooseWhole(branch),
-      ghost: () => this.ghost.accept(),
+      ghost: () => this.ghost.accept() || this.#awaitGhost(),
       hide: () => this.#keyed.branchView.giveUp() || this.#hideGhost(),
       rows: () => this.goToRows(),
       pause: () => this.#togglePause(),
     }});
+  }
+
+  /** Keep the focus in the text while the ghost text is computed: what is typed next would press buttons elsewhere. */
+  #awaitGhost() {
+    const {isComing} = this.ghost;
+    if (isComing) dispatch(this.#keyed, 'refuse', {because: GHOST_IS_COMING});
+    return isComing;
   }
 
   #hideGhost() {

@@ -45,9 +45,15 @@ export class GhostText {
     return true;
   }
 
-  /** Hide the ghost text until the next edit. Returns whether there was any. */
+  /** Whether the ghost text of the present text is still being computed. */
+  get isComing() {
+    const {branchView} = this.keyed();
+    return this.#isPossible && branchView.awaitsRows() && !branchView.isVeiled();
+  }
+
+  /** Hide the ghost text until the next edit. Returns whether there was any, or one was coming. */
   hide() {
-    const was = this.shown();
+    const was = this.shown() || this.isComing;
     this.#hidden = this.#hidden || was;
     this.show('');
     return was;
@@ -65,12 +71,17 @@ export class GhostText {
     this.show('');
   }
 
+  /** Whether ghost text may stand behind the caret. */
+  get #isPossible() {
+    const {draft} = this;
+    return !this.#hidden && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text !== '';
+  }
+
   /** The branches were drawn, or something else is pointed at. */
   refresh() {
-    const {draft} = this, {branchView} = this.keyed(), first = branchView.rows()[0];
-    const possible = !this.#hidden && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text;
+    const {branchView} = this.keyed(), first = branchView.rows()[0];
     const own = first ? first.pieces.map(piece => piece.text).join('') : '';
-    this.#text = possible && !branchView.isStale() ? this.#pointed ?? own : '';
+    this.#text = this.#isPossible && !branchView.isStale() ? this.#pointed ?? own : '';
     this.show(this.#text);
   }
 }

@@ -46,6 +46,22 @@ def hold(visit: Visit, function: str) -> list[Any]:
     return held
 
 
+def test_tab_keeps_the_focus_while_the_grey_text_is_computed(visit: Visit) -> None:
+    """What is typed next belongs to the text: elsewhere it would press buttons."""
+    page, box = visit.page, visit.page.locator("#document textarea")
+    visit.page.route("**/component_server/", lambda route: None)
+    box.press("End")
+    page.keyboard.type(" He")
+    page.keyboard.press("Tab")
+    expect(box).to_be_focused()
+    expect(page.locator("#branches .note .words")).to_contain_text("The grey text is not there yet")
+    page.keyboard.type(" writes every night.")
+    assert visit.text == f"{TEXT} He writes every night."
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(box).not_to_be_focused()
+
+
 def test_a_guess_that_is_skipped_while_it_is_scored_does_not_count(visit: Visit) -> None:
     visit.control("guess-first").check()
     held = hold(visit, "guess")
