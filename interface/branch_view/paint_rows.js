@@ -80,6 +80,7 @@ function paintTokens(tokens, row, {letters, fork}) {
     const button = elements[index] ?? makeToken(tokens, index);
     paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, fork from row ${fork.row + 1}` : ''));
     setAttribute(button, 'data-shared', index < shared);
+    setAttribute(button, 'data-joined', index > 0 && /\S$/.test(row.pieces[index - 1].text) && /^\S/.test(piece.text));
     return button;
   });
   if (fork) buttons[fork.piece].before(makeTipped('', 'fork', forkSentence(fork)));

@@ -30,7 +30,7 @@ export const MODES = {
 export class BranchOptions extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #areColumns = false;   // whether texts are compared in columns
+  #ofTokens = false;   // whether this view's figures are of tokens, whatever is chosen: those of the tree and of columns
 
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -90,7 +90,7 @@ export class BranchOptions extends EventTarget {
    * @param {string} view the name of a view
    */
   showView(view) {
-    this.#areColumns = view === 'compare';
+    this.#ofTokens = view !== 'rows';
     this.#paint();
   }
 
@@ -121,7 +121,7 @@ export class BranchOptions extends EventTarget {
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
     setTip(find(this.element, '.shows'), `${MODES[mode]} The help (?) explains all choices.`);
     const odds = this.#select('odds');
-    odds.disabled = mode !== 'likely' || this.#areColumns || Boolean(towards || avoid);
+    odds.disabled = mode !== 'likely' || this.#ofTokens || Boolean(towards || avoid);
     // The chosen value is kept, and what the figures are of is said in its place.
     find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || temperature !== 1 || topP < 1 ? 'here: tokens' : 'words';
     odds.closest('label')?.classList.toggle('idle', odds.disabled);

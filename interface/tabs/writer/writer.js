@@ -135,7 +135,7 @@ class WriterTab {
   #viewChanged() {
     const active = this.views.view === 'compare', {columns, controller, draft} = this;
     if (active === columns.active) {
-      this.sheet.settingsChanged();
+      controller.settingsChanged();   // the tree and the rows may have different figures
       return;
     }
     controller.show({revision: draft.revision, state: 'empty', view: null});
@@ -163,7 +163,7 @@ class WriterTab {
     const {k, depth, mode, until, order, temperature, top_p, seed, towards, avoid, odds} = this.options.settings;
     return {
       seed, k: this.columns.active ? Math.min(k, MOST_BRANCHES) : k, depth: until === 'tokens' ? depth : MOST_DEPTH, temperature, top_p, mode, until, order,
-      towards, avoid, odds: this.columns.active ? 'tokens' : odds,
+      towards, avoid, odds: this.views.view === 'rows' ? odds : 'tokens',
     };
   }
 }

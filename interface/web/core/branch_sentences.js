@@ -176,7 +176,7 @@ export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
  * @param {string} [letters] of the word that it continues
  */
 export const describeOther = (other, letters = '') => `${quotedText(letters + (other.text ?? ''))} ${formatPercent(other.odds)} · ` +
-  (other.otherwise ? 'going on otherwise than in the rows that begin with it' : 'none of the rows begins with it') +
+  (other.otherwise ? 'then something else than in the rows that begin with it' : 'none of the rows begins with it') +
   (mayGoOn(other) && !other.otherwise ? '; …: the word may be longer' : '');
 
 /**

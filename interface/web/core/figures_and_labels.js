@@ -135,7 +135,7 @@ export const mayGoOn = ({text, end, odds, next_word: word}) => !end && endsInWor
 
 /**
  * The label of a beginning in *Everything else*: its text, after the typed letters of the word that it continues. “…” follows
- * where the word may be longer, and “… otherwise” where some rows begin with the same token and continue differently.
+ * where the word may be longer, and “… then something else” where some rows begin with the same token and continue differently.
  * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other
  * @param {string} [typed] the end of the text before it
  */
@@ -145,7 +145,7 @@ export function otherLabel(other, typed = '') {
 }
 
 /** @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other */
-const continuedSign = other => (other.otherwise ? '… otherwise' : mayGoOn(other) ? '…' : '');
+const continuedSign = other => (other.otherwise ? '… then something else' : mayGoOn(other) ? '…' : '');
 
 /**
  * The same in a line of several, which commas separate: a comma and other signs stand in quotation marks.
@@ -161,7 +161,7 @@ const labelInLine = (other, typed) =>
  */
 export function spokenOther(other, typed = '') {
   const letters = continuedLetters(typed, other.text ?? '');
-  return `${letters}${letters && ', continued by '}${spokenLabel(other)}${other.otherwise ? ', going on otherwise' : ''}`;
+  return `${letters}${letters && ', continued by '}${spokenLabel(other)}${other.otherwise ? ', then something else' : ''}`;
 }
 
 /**

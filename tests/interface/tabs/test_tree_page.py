@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import browser as browsers
 from tests.support.browser import Visit, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -131,6 +132,28 @@ def test_the_tree_has_each_beginning_of_a_row_once_with_its_odds(tree: Visit) ->
     assert len(found) == len(wanted)
 
 
+def test_coverage_and_rows_have_the_figures_of_the_tree_though_words_were_chosen(tiny: Visit) -> None:
+    def figures() -> list[str]:
+        tiny.wait_until_settled()
+        tiny.page.evaluate(browsers.REST)
+        shares = tiny.page.locator("#branches [data-share]").evaluate_all("all => all.map(one => one.dataset.share)")
+        return [tiny.page.locator("#coverage").get_attribute("data-coverage"), *shares]
+
+    tiny.type(PROMPT, delay=1)
+    tokens = figures()
+    tiny.control("odds").select_option("words")
+    words = figures()
+    assert words != tokens
+    for view, expected, said in (
+        ("tree", tokens, "here: tokens"),
+        ("rows", words, "words"),
+        ("tree", tokens, "here: tokens"),
+    ):
+        choose(tiny, "view", view)
+        expect(tiny.page.locator("#odds option:checked")).to_have_text(said)
+        assert figures() == expected
+
+
 def test_a_click_on_a_tree_of_an_older_text_is_refused_visibly(tree: Visit) -> None:
     tree.page.locator("#pause").click()
     tree.type(" x", delay=1)
@@ -249,7 +272,7 @@ def test_no_river_runs_through_words_or_odds_and_each_box_holds_its_own(tree: Vi
     assert tree.page.evaluate(THROUGH_FIGURES) == 0
     assert tree.page.locator("#tree .node").evaluate_all(HIT) == 0
     expect(tree.page.locator("#tree .tree-says")).to_contain_text("tokens together.")
-    expect(tree.page.locator("#tree .tree-figures")).to_have_text("The drawing’s figures are of tokens, not of words.")
+    expect(tree.page.locator("#tree .tree-figures")).to_have_text("All figures are of tokens, not of words.")
 
 
 def test_the_drawing_is_fitted_again_when_the_session_is_added_until_a_scale_is_chosen(tree: Visit) -> None:

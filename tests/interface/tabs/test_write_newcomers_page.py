@@ -491,3 +491,19 @@ def test_up_and_down_move_by_lines_in_the_list_of_everything_else(visit: Visit) 
     page.locator("#rest .others button").first.focus()
     page.keyboard.press("ArrowUp")
     expect(page.locator("#rest .more")).to_be_focused()
+
+
+def test_tokens_without_a_space_between_them_stand_close_together(tiny: Visit) -> None:
+    """A narrow token is as wide as a finger: its letters stand at the end that belongs to the same word."""
+    tiny.type("The old keeper")
+    tiny.wait_until_settled()
+    tokens = tiny.page.locator("#branches .token")
+    found = tokens.evaluate_all("""all => all.slice(1).map((one, index) => [
+      all[index].parentNode === one.parentNode && /\\S$/.test(all[index].dataset.text) && /^\\S/.test(one.dataset.text),
+      'joined' in one.dataset, getComputedStyle(one).textAlign,
+    ])""")
+    assert any(together for together, _, _ in found)
+    assert any(not together for together, _, _ in found)
+    for together, joined, align in found:
+        assert joined == together
+        assert (align == "start") == joined

@@ -69,7 +69,7 @@ test('a piece is described with its odds, those up to it and those of its row', 
   assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it; …: the word may be longer');
   assert.equal(said(words.describeOther({text: ',', odds: {p: 0.25}})), '“,” 25 % · none of the rows begins with it');
   assert.equal(said(words.describeOther({text: 'n', odds: {p: 0.25}, next_word: {}}, 'the')), '“then” 25 % · none of the rows begins with it');
-  assert.equal(said(words.describeOther({text: ' the', odds: {p: 0.22}, otherwise: true})), '“the” 22 % · going on otherwise than in the rows that begin with it');
+  assert.equal(said(words.describeOther({text: ' the', odds: {p: 0.22}, otherwise: true})), '“the” 22 % · then something else than in the rows that begin with it');
   assert.equal(said(words.describeOther({text: ' sp', odds: {p: 0.02, bound: true}, next_word: {}})), '“sp” ≤ 2 % · none of the rows begins with it; …: the word may be longer');
 });
 

@@ -144,7 +144,7 @@ test('the likeliest others are one line', () => {
 
 test('signs stand in quotation marks in the line of others, since commas separate them', () => {
   const signs = [{...other('.'), otherwise: true}, other(','), other(' sea'), other(' (')];
-  assert.equal(words.likeliestLabels(signs), '“.”… otherwise, “,”, sea…, “␣(”');
+  assert.equal(words.likeliestLabels(signs), '“.”… then something else, “,”, sea…, “␣(”');
 });
 
 test('a word that may go on ends in “…” there too, as in the open list', () => {
@@ -162,7 +162,7 @@ test('the list of other words shows parts of words as parts, and what it leaves 
   assert.deepEqual([label(true), label(false)], ['sl…', 'sl']);
   assert.equal(words.otherLabel({text: ',', end: false, next_word: {}, odds: {p: 0.01, bound: true}}), ',', 'a sign is no beginning of a word');
   const otherwise = {text: ' the', end: false, odds: {p: 0.2}, otherwise: true};
-  assert.deepEqual([words.otherLabel(otherwise), words.spokenOther(otherwise)], ['the… otherwise', 'the, going on otherwise']);
+  assert.deepEqual([words.otherLabel(otherwise), words.spokenOther(otherwise)], ['the… then something else', 'the, then something else']);
   assert.equal(words.spokenOther({text: ' the', end: false}), 'the');
   const token = text => words.otherLabel({text, end: text === 'eos', odds: {p: 0.01}});
   assert.deepEqual([' n', ' 19', 'é', ',', ' (', '\n', ' a.', '字', 'eos', null].map(token), ['n…', '19…', 'é…', ',', '␣(', '↵', 'a.', '字', 'end', '◌'],
