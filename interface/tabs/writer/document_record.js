@@ -103,7 +103,8 @@ function stepFrom(value) {
   if (kind !== 'accept') return step;
   const logprobs = Array.isArray(value.logprobs) && value.logprobs.every(Number.isFinite) ? value.logprobs : null;
   const model = value.model === undefined ? {} : {model: labelOf(value.model) || null};
-  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model};
+  const written = spansFrom(value.written, inserted.length);
+  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model, ...(written.length ? {written} : {})};
 }
 
 /**

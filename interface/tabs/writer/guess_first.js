@@ -101,7 +101,6 @@ export class GuessFirst extends EventTarget {
     find(form, '#guess-reset').addEventListener('click', () => this.#keep(NO_GUESSES));
     onDetail(draft, 'change', ({kind}) => {
       if (kind !== 'caret') this.#say('');
-      queueMicrotask(() => this.#paint());   // the controller hides the rows first
     });
   }
 
@@ -189,6 +188,9 @@ export class GuessFirst extends EventTarget {
     dispatch(this, 'change');
     this.#paint();
   }
+
+  /** The rows were hidden or shown: the field is shown with hidden rows alone. */
+  veilChanged() { this.#paint(); }
 
   #paint() {
     const score = this.#score;

@@ -75,6 +75,7 @@ class WriterTab {
       onBegin: () => this.example.end(),
       onEmpty: revision => this.example.show(revision),
       hidesRows: text => this.guesses.hidesRows(text),
+      onVeil: () => this.guesses.veilChanged(),
       onHidden: () => this.guesses.focus(),
     });
     this.controller.goToRowsFrom(find(sheet, '.skip'));

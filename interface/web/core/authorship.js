@@ -9,7 +9,7 @@ import {lengthDifference} from './difference.js';
  * The authors of what a step inserts, by its kind. Another kind puts characters back whose author is not recorded.
  * @type {Record<string, Author>}
  */
-const AUTHORS = {type: 'typed', composition: 'typed', replace: 'typed', delete: 'typed', cut: 'typed', paste: 'pasted', accept: 'example'};
+const AUTHORS = {type: 'typed', composition: 'typed', replace: 'typed', delete: 'typed', cut: 'typed', paste: 'pasted'};
 
 /** @type {(one: AuthorRun, other: AuthorRun) => boolean} */
 const same = (one, other) => one.author === other.author && one.step === other.step && one.model === other.model
@@ -154,21 +154,21 @@ export function agreeWithSpans(runs, spans) {
 const logprobOf = ({logprobs}) => (logprobs?.length ? logprobs.reduce((sum, one) => sum + one, 0) : null);
 
 /**
- * The runs of what a step inserts. An accepted piece was chosen, but the first one of a text may begin with the example's
- * opening, which its marks leave out.
+ * The runs of what a step inserts. An accepted text was chosen, except for what the person had written into the row; the first
+ * one of a text may begin with the example's opening, which its marks leave out.
  * @param {HistoryStep} step
  * @param {boolean} first whether it is inserted into an empty text
  * @returns {AuthorRun[]}
  */
 function insertedRuns(step, first) {
-  const {start, inserted: {length}, kind, number, marks, model = null} = step;
-  /** @type {Omit<AuthorRun, 'length'>} */
-  const other = {author: AUTHORS[kind] ?? 'earlier', step: number};
-  if (kind !== 'accept') return [{length, ...other}];
+  const {start, inserted: {length}, kind, number, marks, written, model = null} = step;
+  if (kind !== 'accept') return [{length, author: AUTHORS[kind] ?? 'earlier', step: number}];
   /** @type {Omit<AuthorRun, 'length'>} */
   const chosen = {author: 'chosen', step: number, model, logprob: logprobOf(step)};
-  if (!first) return [{length, ...chosen}];
-  return partsOf(marks.after, start, start + length).map(({length, marked}) => ({length, ...(marked ? chosen : other)}));
+  /** @type {(parts: ReturnType<typeof partsOf>, marked: Omit<AuthorRun, 'length'>, other: Omit<AuthorRun, 'length'>) => AuthorRun[]} */
+  const runsOf = (parts, marked, other) => parts.map(part => ({length: part.length, ...(part.marked ? marked : other)}));
+  if (written) return runsOf(partsOf(written, 0, length), {author: 'typed', step: number}, chosen);
+  return first ? runsOf(partsOf(marks.after, start, start + length), chosen, {author: 'example', step: number}) : [{length, ...chosen}];
 }
 
 /**

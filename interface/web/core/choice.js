@@ -1,5 +1,5 @@
 // What a click on a row means: the text and token ids it inserts, and what is left of the branch after it.
-/** @import {Branch, BranchRemainder, Choice, DrawnOther, DrawnRow, Row, View} from './types.d.ts' */
+/** @import {Branch, BranchRemainder, Choice, DrawnOther, DrawnRow, Row, Span, View} from './types.d.ts' */
 
 const SEVERAL_TOKENS = 'This is made of several tokens, and only one token can be banned.';
 
@@ -15,7 +15,7 @@ export function choiceOf(row, index, token) {
   return {
     revision: row.revision, branch: index, token,
     text: textUpTo(row, token), ids: branch.ids.slice(0, tokens), healed: row.healed,
-    logprobs: branch.logprobs.slice(0, tokens), rest: remainderAfter(row, tokens),
+    logprobs: branch.logprobs.slice(0, tokens), rest: remainderAfter(row, tokens), written: writtenUpTo(row, token),
   };
 }
 
@@ -27,6 +27,22 @@ export function choiceOf(row, index, token) {
 export const textUpTo = (row, token) => row.pieces.slice(0, token + 1).map(piece => piece.text).join('');
 
 /**
+ * The spans of that text that a person has written into the row.
+ * @param {Pick<Row, 'pieces'>} row
+ * @param {number} token index of the last piece
+ */
+function writtenUpTo({pieces}, token) {
+  /** @type {Span[]} */
+  const found = [];
+  let at = 0;
+  for (const {text, isEdited} of pieces.slice(0, token + 1)) {
+    if (isEdited) found.push([at, at + text.length]);
+    at += text.length;
+  }
+  return found;
+}
+
+/**
  * The choice of a beginning that no row has.
  * @param {Pick<DrawnOther, 'ids' | 'text' | 'logprobs'>} other
  * @param {number} token its index in the list
@@ -34,7 +50,7 @@ export const textUpTo = (row, token) => row.pieces.slice(0, token + 1).map(piece
  * @returns {Choice}
  */
 export const choiceOfOther = ({ids, text, logprobs}, token, {revision, healed}) =>
-  ({revision, branch: null, token, text, ids, healed, logprobs, rest: null});
+  ({revision, branch: null, token, text, ids, healed, logprobs, rest: null, written: []});
 
 /**
  * What is left of a branch after its first tokens, with the packed nodes it needs; null if no text is left.
@@ -48,10 +64,14 @@ function remainderAfter({branch, nodes}, tokens) {
   const packed = (branch.at || []).slice(tokens).map(index => nodes?.[index] ?? '');
   return {
     ids: branch.ids.slice(tokens), logprobs: branch.logprobs.slice(tokens), pieces, ended: branch.ended, healed: false,
-    ...(branch.repeats ? {repeats: true} : {}),
+    ...(branch.repeats ? {repeats: true} : {}), ...editedAfter(branch, tokens),
     ...(packed.length && packed.every(Boolean) ? {nodes: packed, at: packed.map((_, index) => index)} : {}),
   };
 }
+
+/** @type {(branch: Branch, tokens: number) => {edited?: Span}} what of the written part comes after the first tokens, as a field */
+const editedAfter = ({edited}, tokens) =>
+  (edited && edited[1] > tokens ? {edited: [Math.max(0, edited[0] - tokens), edited[1] - tokens]} : {});
 
 /**
  * The index of the piece that completes a row's first word: the last piece if none does, -1 if there are no pieces.

@@ -74,3 +74,20 @@ export const undoSpans = (spans, {from, before, after}, by) => redoSpans(spans, 
 export const spansWithin = (spans, start, end) => spans
   .map(([from, to]) => /** @type {Span} */ ([Math.max(from, start) - start, Math.min(to, end) - start]))
   .filter(([from, to]) => from < to);
+
+/**
+ * What spans leave of a text.
+ * @param {Span[]} spans in their order, none within another
+ * @param {number} length of the text
+ * @returns {Span[]}
+ */
+export function spansOutside(spans, length) {
+  /** @type {Span[]} */
+  const found = [];
+  let at = 0;
+  for (const [start, end] of [...spans, [length, length]]) {
+    if (at < start) found.push([at, start]);
+    at = end;
+  }
+  return found;
+}

@@ -317,6 +317,8 @@ export interface Choice {
   healed: boolean;
   logprobs: number[];
   rest: BranchRemainder | null;
+  /** The spans of the text that the person has written into the row. */
+  written: Span[];
 }
 
 /** How a choice was made: by a key, or by which kind of pointer. */
@@ -435,6 +437,8 @@ export interface NewStep extends Change {
   logprobs?: number[] | null;
   /** The name of the model that an accepted piece comes from. */
   model?: string | null;
+  /** The spans of an accepted text that the person had written into the row; missing if there are none. */
+  written?: Span[];
 }
 
 /**

@@ -40,6 +40,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
  * @property {(revision: number) => void} onEmpty called when there is no text
  * @property {(news: News) => void} onNews called with all news of the newest request
  * @property {(text: string) => boolean} hidesRows whether the rows after a text are hidden, until the next word is guessed
+ * @property {() => void} onVeil called when the rows have been hidden or shown
  * @property {() => boolean} onHidden called when a person asks for rows that are hidden; returns whether the focus has moved
  * @property {(views: ColumnViews, detail: ShowDetail & {revision: number}) => void} onColumns called with the views of a
  *   response to a request with columns
@@ -55,7 +56,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 /** @type {ControllerHooks} */
 const NO_HOOKS = {
   prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
-  onColumns: () => {}, hidesRows: () => false, onHidden: () => false, focusRows: () => false, hasRows: () => false,
+  onColumns: () => {}, hidesRows: () => false, onVeil: () => {}, onHidden: () => false, focusRows: () => false, hasRows: () => false,
   onColumnsAhead: () => {}, columnsAfter: () => null, keyedColumn: () => null,
 };
 
@@ -240,6 +241,7 @@ export class BranchController {
   #veil() {
     const {draft, hooks} = this, text = draft.before, begins = Boolean(text) || startsAText(hooks.prompt());
     this.#dispatch('veil', {veiled: begins && hooks.hidesRows(text)});
+    hooks.onVeil();
   }
 
   /** Whether rows are hidden has changed. */
@@ -422,9 +424,9 @@ export class BranchController {
 
   /** @param {CustomEvent<AcceptDetail>} event */
   #accept(event) {
-    const {revision, text, ids, healed, logprobs, rest, byKeyboard, pointer} = event.detail, {draft, known} = this;
+    const {revision, text, ids, healed, logprobs, rest, written, byKeyboard, pointer} = event.detail, {draft, known} = this;
     const example = draft.text ? '' : this.hooks.exampleText();
-    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, model: header.modelName()})};
+    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, written, model: header.modelName()})};
     const next = known.revision === revision ? known.after(ids, this.#settings) : null, columns = this.hooks.columnsAfter(ids, revision);
     if (draft.selected) event.detail.because = SELECTION;
     if (!draft.accept(example + text, options)) {

@@ -17,7 +17,7 @@ import {runsAfterChange, runsWithin} from '../core/authorship.js';
 import {hasFocus, replaceInTextBox} from './text_box_writing.js';
 import {listenToTextBox} from './text_box_events.js';
 import {destinationOf, pastTexts} from '../core/past_texts.js';
-import {spansAfterChange, spansWithin} from '../core/chosen_spans.js';
+import {spansAfterChange, spansOutside, spansWithin} from '../core/chosen_spans.js';
 
 /** @param {string} text */
 const oneLineEnd = text => text.replace(/\r\n?/g, '\n');
@@ -126,8 +126,9 @@ export class TextOwner extends EventTarget {
    * @param {boolean} [options.focus] whether the box takes the focus
    * @param {string | null} [options.model] its name
    * @param {number} [options.unchosen] characters at its start that nobody has chosen: those of the example
+   * @param {Span[]} [options.written] spans that the person has written into a row
    */
-  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, model = null, unchosen = 0}) {
+  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, model = null, unchosen = 0, written = []}) {
     if (!text || this.composing || this.selected || this.sync() !== revision) return false;
     if (focus) this.box.focus({preventScroll: true});
     // The box keeps one kind of line end. Ids of another text than the inserted one are of no use.
@@ -136,9 +137,9 @@ export class TextOwner extends EventTarget {
     const tokens = inserted === text ? {ids, healed, logprobs} : {ids: null, healed: false, logprobs: null};
     /** @type {NewStep} */
     const step = {
-      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), model, ...tokens,
+      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), model, ...tokens, ...(written.length ? {written} : {}),
     };
-    this.#record(step, [[unchosen, inserted.length]]);
+    this.#record(step, spansOutside([[0, unchosen], ...written], inserted.length));
     this.#makeRevision('accept');
     this.#trail.add(step, this.revision);
     return true;

@@ -46,6 +46,18 @@ def hold(visit: Visit, function: str) -> list[Any]:
     return held
 
 
+def test_a_reload_keeps_the_field_of_the_guess(visit: Visit) -> None:
+    visit.control("guess-first").check()
+    expect(visit.page.locator("#guess")).to_be_visible()
+    visit.page.reload()
+    visit.wait_for_status("ready")
+    expect(visit.page.locator("#branches .note .words")).to_contain_text("The rows are hidden")
+    expect(visit.page.locator("#guess")).to_be_visible()
+    visit.page.locator("#guess-skip").click()
+    expect(visit.page.locator("#guess")).to_be_hidden()
+    expect(visit.page.locator("#branches .branch").first).to_be_visible()
+
+
 def test_tab_keeps_the_focus_while_the_grey_text_is_computed(visit: Visit) -> None:
     """What is typed next belongs to the text: elsewhere it would press buttons."""
     page, box = visit.page, visit.page.locator("#document textarea")

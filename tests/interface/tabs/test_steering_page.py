@@ -98,6 +98,8 @@ def test_a_token_is_changed_and_the_rest_of_the_row_follows_from_there(
     visit.wait_until_settled()
     expect(changed(visit)).to_have_count(0)
     assert visit.text == PROMPT + "." + typed
+    chosen = visit.page.locator(".mirror .chosen").all_text_contents()
+    assert "".join(chosen).strip() == "".join(pieces[:1]).strip(), "what was written into the row was typed, not chosen"
     asked = [given for name, given in visit.calls if name == "ask"][-1]
     assert document.text + typed == asked["text"]
     assert asked["edits"] == []

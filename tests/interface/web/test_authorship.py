@@ -196,11 +196,18 @@ class Writer:
     def accept(self, start: int, length: int, text: str) -> None:
         logprobs, model = [-(start % 7) / 8, -(length % 5) / 4], ("one" if length % 2 else None)
         unchosen = 1 if not self.state.characters and length % 2 else 0
-        options = {"logprobs": logprobs, "model": model, "unchosen": len(text[:unchosen].encode("utf-16-le")) // 2}
+        units = [len(text[:count].encode("utf-16-le")) // 2 for count in range(len(text) + 1)]
+        options = {"logprobs": logprobs, "model": model, "unchosen": units[unchosen]}
+        written = range(1, 2) if len(text) > 1 and not unchosen and start % 2 else range(0)
+        if written:
+            options |= {"ids": [1], "written": [[units[1], units[2]]]}
         if self.state.start == self.state.end:
-            chosen = self.made(text, "chosen", model=model, logprob=sum(logprobs))
-            opening = [Character(one.text, "example", one.birth) for one in chosen[:unchosen]]
-            self.step(self.state, self.state.put([*opening, *chosen[unchosen:]]))
+            made = self.made(text, "chosen", model=model, logprob=sum(logprobs))
+            for place in range(unchosen):
+                made[place] = Character(made[place].text, "example", made[place].birth)
+            for place in written:
+                made[place] = Character(made[place].text, "typed", made[place].birth)
+            self.step(self.state, self.state.put(made))
         self.check(self.script.do("accept", text, options))
 
     def undo(self, start: int, length: int, text: str) -> None:

@@ -49,6 +49,17 @@ test('a choice of a whole branch has no remainder', () => {
   assert.deepEqual([rest.ended, rest.ids.length, rest.pieces.length], [true, 2, 1]);
 });
 
+test('what the person has written into a row is marked in a choice of it, and in what is left of it', () => {
+  const view = likelyView(1, 4);
+  view.branches[0].edited = [1, 3];
+  const row = rowOf(view, 0), lengths = row.pieces.map(({text}) => text.length), from = lengths[0];
+  assert.deepEqual([choiceOf(row, 0, 0).written, choiceOf(row, 0, 0).rest.edited], [[], [0, 2]]);
+  assert.deepEqual([choiceOf(row, 0, 1).written, choiceOf(row, 0, 1).rest.edited], [[[from, from + lengths[1]]], [0, 1]]);
+  const whole = choiceOf(row, 0, 3);
+  assert.deepEqual(whole.written, [[from, from + lengths[1]], [from + lengths[1], from + lengths[1] + lengths[2]]]);
+  assert.ok(!('edited' in choiceOf(row, 0, 2).rest));
+});
+
 test('a remainder has no nodes if any of them is unknown', () => {
   for (const spoil of [view => { view.nodes = undefined; }, view => { view.nodes[2] = undefined; }, view => { view.branches[0].at = undefined; }]) {
     const view = likelyView(1, 4);
@@ -73,7 +84,7 @@ test('a choice of a healed row says that its first token replaces the typed one'
 test('a choice of another beginning has its own tokens and no remainder', () => {
   const [other] = shapeRows(likelyView(1, 1)).others;
   assert.deepEqual(choiceOfOther(other, 4, {revision: 7, healed: true}), {
-    revision: 7, branch: null, token: 4, text: other.text, ids: other.ids, healed: true, logprobs: other.logprobs, rest: null,
+    revision: 7, branch: null, token: 4, text: other.text, ids: other.ids, healed: true, logprobs: other.logprobs, rest: null, written: [],
   });
 });
 
