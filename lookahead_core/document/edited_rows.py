@@ -52,11 +52,25 @@ def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookah
         branches.insert(0, edited)
     else:
         other = _beginning(branches[index])
-        branches[index] = edited
+        branches[index] = edited = _with_word_of(branches[index], edited)
         if other is not None and not any(one.token_ids[: len(other.token_ids)] == other.token_ids for one in branches):
             rest = (other, *rest)
     shown = with_new_shares([one for one in branches if one is edited or one.token_ids != edited.token_ids])
     return replace(result, branches=shown, coverage=coverage_of(shown), rest=rest)
+
+
+def _with_word_of(replaced: Branch, edited: Branch) -> Branch:
+    """Return the edited branch, with the next word of the replaced one and its share if the edit comes after it."""
+    size = replaced.next_word_tokens
+    if not size or edited.edited_tokens is None or edited.edited_tokens[0] <= size:
+        return edited
+    return replace(
+        edited,
+        next_word=replaced.next_word,
+        next_word_tokens=size,
+        share=replaced.share,
+        share_error=replaced.share_error,
+    )
 
 
 def _beginning(branch: Branch) -> Other | None:

@@ -205,3 +205,26 @@ def test_the_beginning_of_a_replaced_row_is_among_the_others_unless_a_row_has_it
         assert other.logprobs[0] == pytest.approx(float(row[first.token_ids[0]]), abs=1e-4)
         expected = (first.next_word, first.share) if odds == "words" else (first.pieces[0].text, None)
         assert (other.text, other.share) == expected
+
+
+def test_a_row_that_is_edited_after_its_next_word_keeps_the_word_and_its_share(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    options = {"k": 3, "depth": 6, "odds": "words"}
+    plain = document.lookahead(**options)
+    for place, branch in enumerate(plain.branches):
+        size = branch.next_word_tokens
+        for kept in (size - 1, size + 1):
+            edit = BranchEdit(branch.token_ids[:kept], " zzz")
+            steps = with_edited_rows(
+                document, document.lookahead_steps(**options), [(branch.token_ids, edit)], options, 41
+            )
+            *_, last = steps
+            row = last.result.branches[place]
+            assert row.edited_tokens is not None
+            if kept < size:
+                assert row.next_word is None
+            else:
+                assert (row.next_word, row.next_word_tokens) == (branch.next_word, size)
+                assert (row.share, row.share_error) == (branch.share, branch.share_error)
+                assert last.result.coverage == plain.coverage
+                assert last.result.rest == plain.rest
