@@ -192,6 +192,12 @@ def test_by_keyboard_alone(tree: Visit) -> None:
     expect(tree.page.locator("#document textarea")).to_be_focused()
 
 
+def test_tab_leads_from_the_buttons_to_a_node_of_the_drawing(tree: Visit) -> None:
+    tree.page.locator("#tree .save-png").focus()
+    tree.page.keyboard.press("Tab")
+    assert tree.page.evaluate("document.activeElement.getAttribute('class')") == "node"
+
+
 def test_the_session_shows_seen_chosen_and_undone_texts_and_a_click_returns_to_them(tree: Visit) -> None:
     texts = write_a_session(tree)
     assert nodes(tree, "seen").count() > 5
