@@ -122,6 +122,7 @@ def test_what_a_key_did_is_announced_with_the_rows_that_follow(visit: Visit) -> 
     expect(said).to_contain_text("Undone: ")
     press(visit, "Control+Shift+z")
     expect(said).to_contain_text("Redone: ")
+    expect(said).to_contain_text("These 5 hold")
     visit.wait_until_settled()
     expect(visit.page.locator(".mirror .ghost")).not_to_be_empty()
     press(visit, "Escape")
