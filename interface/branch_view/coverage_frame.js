@@ -24,7 +24,7 @@ export function paintCover(cover, drawn, stored) {
   setText(find(cover, '.of'), coverageCaption(drawn));
   const without = find(cover, '.without');
   setText(without, bannedCaption(drawn));
-  without.dataset.tip = without.textContent ?? '';   // its end may be cut off
+  setAttribute(without, 'data-tip', without.textContent);   // its end may be cut off
   without.hidden = !without.textContent;
   const {word} = drawn, odds = find(cover, '.word-odds');
   odds.hidden = !word;

@@ -60,7 +60,10 @@ def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookah
 
 
 def _with_word_of(replaced: Branch, edited: Branch) -> Branch:
-    """Return the edited branch, with the next word of the replaced one and its share if the edit comes after it."""
+    """Return `edited` with the next word and share of the branch that it replaces; unchanged if that word is edited.
+
+    It is unchanged too if the edit begins right after the word, since it may lengthen the word.
+    """
     size = replaced.next_word_tokens
     if not size or edited.edited_tokens is None or edited.edited_tokens[0] <= size:
         return edited

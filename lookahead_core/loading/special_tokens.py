@@ -19,7 +19,7 @@ def first_end_tokens(holders: Iterable[Any]) -> frozenset[int]:
 
 
 def first_start_token(holders: Iterable[Any]) -> tuple[int, ...]:
-    """Return the start token of the first holder whose `bos_token_id` is an id, as a tuple of it; empty if none is.
+    """Return the first `bos_token_id` of the holders that is an integer, as a tuple of one id; empty if there is none.
 
     `holders` are as for `first_end_tokens`. An empty text begins with this token if the tokenizer adds no start token
     itself.

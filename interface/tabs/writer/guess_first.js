@@ -184,10 +184,7 @@ export class GuessFirst extends EventTarget {
   /** @param {string} sentence */
   #say(sentence) { setText(this.said, sentence); }
 
-  #changed() {
-    dispatch(this, 'change');
-    this.#paint();
-  }
+  #changed() { dispatch(this, 'change'); }
 
   /** The rows were hidden or shown: the field is shown with hidden rows alone. */
   veilChanged() { this.#paint(); }

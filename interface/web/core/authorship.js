@@ -154,8 +154,8 @@ export function agreeWithSpans(runs, spans) {
 const logprobOf = ({logprobs}) => (logprobs?.length ? logprobs.reduce((sum, one) => sum + one, 0) : null);
 
 /**
- * The runs of what a step inserts. An accepted text was chosen, except for what the person had written into the row; the first
- * one of a text may begin with the example's opening, which its marks leave out.
+ * The authors of the text that a step inserts. An accepted text was chosen, except for what the person had written into the
+ * row. The first one of a document may begin with the example's opening, which lies outside the step's marks.
  * @param {HistoryStep} step
  * @param {boolean} first whether it is inserted into an empty text
  * @returns {AuthorRun[]}

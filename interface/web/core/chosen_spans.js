@@ -76,7 +76,7 @@ export const spansWithin = (spans, start, end) => spans
   .filter(([from, to]) => from < to);
 
 /**
- * What spans leave of a text.
+ * The parts of a text that lie in none of the spans.
  * @param {Span[]} spans in their order, none within another
  * @param {number} length of the text
  * @returns {Span[]}

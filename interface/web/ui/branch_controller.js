@@ -152,7 +152,7 @@ export class BranchController {
     }});
   }
 
-  /** Keep the focus in the text while the ghost text is computed: what is typed next would press buttons elsewhere. */
+  /** Keep the focus in the text while the ghost text is computed: on a button, what is typed next would be lost. */
   #awaitGhost() {
     const {isComing} = this.ghost;
     if (isComing) dispatch(this.#keyed, 'refuse', {because: GHOST_IS_COMING});

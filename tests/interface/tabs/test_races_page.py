@@ -59,7 +59,7 @@ def test_a_reload_keeps_the_field_of_the_guess(visit: Visit) -> None:
 
 
 def test_tab_keeps_the_focus_while_the_grey_text_is_computed(visit: Visit) -> None:
-    """What is typed next belongs to the text: elsewhere it would press buttons."""
+    """Else the focus would move to a button, and what is typed next would be lost."""
     page, box = visit.page, visit.page.locator("#document textarea")
     visit.page.route("**/component_server/", lambda route: None)
     box.press("End")
