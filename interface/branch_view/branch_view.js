@@ -20,6 +20,7 @@ import {listenToClicks} from './clicks.js';
 import {listenToHolds} from './holds.js';
 import {markAwaited, markInert, markPrefetched, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
+import {quotedText} from '../web/core/figures_and_labels.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {CHOICES, targetOf} from './targets.js';
 
@@ -101,6 +102,7 @@ export class BranchView {
       takeWord: branch => { this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true}); },
       ban: button => this.ban(targetOf(button)),
       edit: button => this.edit(targetOf(button)),
+      help: () => dispatch(root, 'help', null, {bubbles: true}),
       leave: () => dispatch(root, 'leave', null, {bubbles: true}),
     });
     /** @type {BranchViewElement} */ (root).branchView = this.#handle();
@@ -147,7 +149,7 @@ export class BranchView {
     if (now.unannounced && (event.type === 'settings' || event.type === 'veil')) this.#announceAtRest();
     if (now.rowsRevision !== before.rowsRevision) {
       for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
-      this.pointing.isHeld = false;   // its button may be another token now
+      this.pointing.rowsReplaced();
     }
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
@@ -230,6 +232,7 @@ export class BranchView {
     setText(find(this.note, '.progress'), note.progress);
     setAttribute(this.note, 'data-of-rows', note.ofRows);
     find(this.note, '.ban').hidden = !note.bannable || this.readOnly;
+    setText(find(this.note, '.ban'), `Never ${quotedText(note.own ?? '')}`);
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
     setText(this.announcement, state.announcement);
     setText(this.tabAnnouncement, state.tabAnnouncement);

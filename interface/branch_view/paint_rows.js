@@ -3,7 +3,7 @@
 /** @import {Fork} from '../web/core/row_forks.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {
-  SHARE_MEANING, endSentence, pieceFigure, shareLabel, stopPhrase, stopSentence,
+  SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenText, visibleText,
@@ -62,7 +62,7 @@ function paintRow(node, row, {index, typed, fork}) {
   setAttribute(node, 'data-cut', row.cut);
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
-  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', label, stopPhrase(row)].filter(Boolean).join(', '));
+  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', label, cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'data-tip', `${label}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   paintFigure(find(node, '.figure'), figure);
@@ -89,7 +89,8 @@ function paintTokens(tokens, row, {letters, fork}) {
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
   if (row.end) tokens.append(makeEnd(row.end));
   if ((row.open && !row.limit) || isPartOfWord(row)) tokens.append(makeOpen());
-  if (stopPhrase(row)) tokens.append(makeStop(row));
+  if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row)));
+  if (stopPhrase(row)) tokens.append(makeStop(stopPhrase(row), stopSentence(row)));
 }
 
 /** @param {HTMLElement} tokens @param {number} index */
@@ -137,11 +138,11 @@ const makeTyped = letters => makeTipped(`${letters}·`, 'typed', 'This stands in
 /** The sign of a row that has not reached the end that is asked for, or is one word that may be longer. */
 const makeOpen = () => makeTipped('…', 'sign', 'It goes on: its end is not known.');
 
-/** @param {DrawnRow} row that repeats itself, or has reached its limit */
-function makeStop(row) {
-  const chip = makeTipped(stopPhrase(row), 'stopped', stopSentence(row));
+/** @type {(phrase: string, sentence: string) => HTMLElement} a note at the end of a row, which the sentence explains */
+function makeStop(phrase, sentence) {
+  const chip = makeTipped(phrase, 'stopped', sentence);
   chip.setAttribute('role', 'note');
-  chip.setAttribute('aria-label', stopSentence(row));
+  chip.setAttribute('aria-label', sentence);
   return chip;
 }
 

@@ -10,6 +10,8 @@ export class Pointing {
   /** @type {HTMLElement | null} */
   button = null;
   isHeld = false;   // whether a finger that rested points at the button
+  #mouse = '';      // the last position of the mouse in the window
+  #restsAt = '';    // its position when the rows were replaced below it; until it moves it points at nothing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
@@ -20,6 +22,7 @@ export class Pointing {
   constructor(root, onChange) {
     this.onChange = onChange;
     root.addEventListener('pointerover', event => this.#onOver(event));
+    root.addEventListener('pointermove', event => this.#onMove(event));
     root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#aim(null, LEAVING); });
     // A finger that rests points without choosing, until another place is tapped.
     root.addEventListener('hold', event => this.#aim(closestTo(event, CHOICES), 0, true));
@@ -31,9 +34,25 @@ export class Pointing {
   /** The button, unless a paint has removed or hidden it. */
   get #present() { return this.button?.isConnected && !this.button.closest('[hidden]') ? this.button : null; }
 
+  /** Other rows were drawn: what is now below the mouse or the finger was not pointed at. */
+  rowsReplaced() {
+    this.isHeld = false;
+    this.#restsAt = this.#mouse;
+    if (this.button && this.button !== document.activeElement) this.#aim(null, 0);
+  }
+
+  /** @param {PointerEvent} event */
+  #onMove(event) {
+    const hasRested = this.#restsAt !== '';
+    this.#mouse = positionOf(event);
+    if (this.#mouse === this.#restsAt) return;
+    this.#restsAt = '';
+    if (hasRested) this.#onOver(event);
+  }
+
   /** @param {PointerEvent} event */
   #onOver(event) {
-    if (event.pointerType === 'touch') return;
+    if (event.pointerType === 'touch' || positionOf(event) === this.#restsAt) return;
     if (closestTo(event, '.note')) {
       clearTimeout(this.#timer);
       return;
@@ -63,3 +82,6 @@ export class Pointing {
     if (target.matches(CHOICES) && target.matches(':focus-visible')) this.#aim(target, 0);
   }
 }
+
+/** The position of a mouse in the window; empty for a finger. @param {PointerEvent} event */
+const positionOf = ({pointerType, clientX, clientY}) => (pointerType === 'touch' ? '' : `${clientX} ${clientY}`);

@@ -93,6 +93,7 @@ export function keepTabStop(root) {
  * @param {(branch: number) => void} actions.takeWord for the digits
  * @param {(button: HTMLElement) => void} actions.ban for Delete
  * @param {(button: HTMLElement) => void} actions.edit for F2 and E
+ * @param {() => void} actions.help for ?
  * @param {() => void} actions.leave for the keys that lead back to the text
  */
 export function listenToRowKeys(root, actions) {
@@ -108,6 +109,7 @@ export function listenToRowKeys(root, actions) {
     else if (found.ban) actions.ban(node);
     else if (found.edit) actions.edit(node);
     else if (found.leave) actions.leave();
+    else if (found.help) actions.help();
     else if (found.word !== undefined) actions.takeWord(found.word);
     event.preventDefault();
   });

@@ -4,6 +4,7 @@ import {FORKS_PART} from '../../web/core/branch_sentences.js';
 import {BanChips} from '../../web/ui/ban_chips.js';
 import {find, findAll} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
+import {orNull} from '../../web/net/tab_storage.js';
 import {setTip} from '../../web/ui/tips.js';
 
 /** Settings and the ids of their elements. */
@@ -12,6 +13,7 @@ const CHOICES = /** @type {const} */ ({mode: 'mode', until: 'length', order: 'or
 const MOST_SEED = 1e9;
 export const MOST_DEPTH = 40;   // tokens of a row that ends at a word, clause, sentence or line
 const MOST_WORD = 40;    // characters of a word to go towards, or to avoid
+const OPEN = 'lookahead:kept:more-settings';   // “Forget everything” deletes all that begins with its first part
 const WORD_RESTS = 400;  // milliseconds after the last key in its field
 /** @type {Record<string, string>} */
 export const MODES = {
@@ -45,6 +47,7 @@ export class BranchOptions extends EventTarget {
     this.bans = new BanChips(find(element, '.never'));
     this.bans.addEventListener('change', () => this.#changed());
     for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
+    keepOpen(find(element, '.more-settings', HTMLDetailsElement));
     this.#paint();
   }
 
@@ -128,6 +131,12 @@ export class BranchOptions extends EventTarget {
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);
   }
+}
+
+/** Let a list that was open be open again after a reload. @param {HTMLDetailsElement} details */
+function keepOpen(details) {
+  details.open = orNull(() => sessionStorage.getItem(OPEN)) !== null;
+  details.addEventListener('toggle', () => orNull(() => (details.open ? sessionStorage.setItem(OPEN, '') : sessionStorage.removeItem(OPEN))));
 }
 
 const randomSeed = () => Math.floor(Math.random() * MOST_SEED);

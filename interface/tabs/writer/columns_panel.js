@@ -50,7 +50,7 @@ export class ColumnsPanel extends EventTarget {
     });
     this.container.addEventListener('point', event => this.#point(/** @type {CustomEvent} */ (event)));
     this.container.addEventListener('focusin', event => this.#use(this.#views.findIndex(({element: own}) => own.contains(/** @type {Node} */ (event.target)))), {capture: true});
-    for (const name of ['accept', 'ban', 'leave']) this.container.addEventListener(name, event => this.#forward(name, event));
+    for (const name of ['accept', 'ban', 'help', 'leave']) this.container.addEventListener(name, event => this.#forward(name, event));
   }
 
   /** The columns, as they are stored; null before there were any. */

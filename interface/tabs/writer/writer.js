@@ -31,6 +31,7 @@ class WriterTab {
    */
   constructor({sheet, controls, branches, tree, compare}, server, {example, address}) {
     this.branches = branches;
+    this.element = sheet;
     placeControls(controls);
     this.options = new BranchOptions(controls);
     find(sheet, '#help-dialog .modes').append(...Object.values(MODES).map(text => make('li', {text})));
@@ -75,7 +76,7 @@ class WriterTab {
       onBegin: () => this.example.end(),
       onEmpty: revision => this.example.show(revision),
       hidesRows: text => this.guesses.hidesRows(text),
-      onVeil: () => this.guesses.veilChanged(),
+      onVeil: () => this.#onVeil(),
       onHidden: () => this.guesses.focus(),
     });
     this.controller.goToRowsFrom(find(sheet, '.skip'));
@@ -119,6 +120,15 @@ class WriterTab {
     draft.addEventListener('instruction', () => controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));
     options.bans.undoWith(draft);
+    branches.addEventListener('help', () => find(this.element, '#help').click());
+  }
+
+  /** Rows have been hidden or shown: hidden ones have no grey text that Tab could accept. */
+  #onVeil() {
+    const veiled = this.branches.branchView.isVeiled(), key = find(this.element, '#tab-key');
+    this.guesses.veilChanged();
+    find(key, '.accepts').hidden = veiled;
+    find(key, '.guesses').hidden = !veiled;
   }
 
   /** In a low window, as of a projector, the drawing begins at the window's end. In a narrow one it is above the buttons. */

@@ -110,7 +110,8 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   return {
     rows, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
     rest: {p: 1 - coverage.p, atLeast: coverage.bound, ...(coverage.atLeast ? {bound: true} : {})}, firsts: shown.every(row => row.apart === 1),
-    others: words ? otherWords(view, rows, 1 - coverage.p) : otherBeginnings(view, rows, odds), word: view.word,
+    others: words ? otherWords(view, rows, 1 - coverage.p) : otherBeginnings(view, rows, odds).filter(({odds: {p}}) => p > 0 || !excludingSetting(wanted)),
+    word: view.word,
     wordError: words ? Math.max(0, ...shown.map(row => (row.share.atLeast ? 0 : row.next_word?.error ?? 0))) : null,
   };
 }
@@ -145,6 +146,12 @@ function bannedTokens({without = []}, wanted) {
   const raw = !isReheated(wanted);
   return without.filter(({text}) => text).map(({text, probability}) => ({text, odds: raw && probability >= NOTICEABLE ? {p: probability} : null}));
 }
+
+/**
+ * The setting that excludes all but the likeliest tokens, in words; empty if none does.
+ * @param {RowSettings} settings
+ */
+const excludingSetting = ({temperature = 1, top_p: topP = 1}) => (temperature <= 0 ? 'temperature 0' : topP < 1 ? `top-p ${topP}` : '');
 
 /** @type {(view: View, wanted: DrawnSettings) => Branch[]} */
 const shownBranches = (view, wanted) =>
@@ -189,7 +196,7 @@ function makeRow(branch, source, wanted, odds, apart = 0) {
     path: oddsOfAll(figures), rawPath: sumOf(branch.logprobs.slice(0, length)),
     end: ended ? figures[figures.length - 1] : null, unsaid: length - held - Number(ended), raw: figures.some(figure => figure.raw),
     pinned: false, extra: false, repeats, open, limit: open ? reachedLimit(length, branch, source.asked) : 0,
-    apart: 0, share: {p: 0}, rawShare: 0, cut: false,
+    apart: 0, share: {p: 0}, rawShare: 0, cut: false, excludes: excludingSetting(wanted),
   };
 }
 

@@ -36,7 +36,7 @@ const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need tem
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
   const least = drawn.rows.some(row => row.share?.atLeast) ? '; ≥: at least so much' : '';
-  const bold = wordError !== null ? `a word (${formatError(wordError)}${least})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for' : 'all up to where it differs from the other rows';
+  const bold = wordError !== null ? `a word (known to ${formatError(wordError)}${least})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for' : 'all up to where it differs from the other rows';
   return `A row’s share is the chance that its part in bold comes next: ${bold}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
@@ -121,9 +121,11 @@ export function settingsClause(settings) {
 /**
  * The end of the sentence "These 5 hold 71 % …": whether words or tokens are counted. It is one line, so that nothing moves
  * where a word begins or ends; the sentence on shares says it at length.
- * @param {Pick<DrawnView, 'given'> & Partial<Pick<DrawnView, 'firsts' | 'wordError'>> & Drawn} drawn
+ * @param {Pick<DrawnView, 'given' | 'wanted'> & Partial<Pick<DrawnView, 'firsts' | 'wordError'>> & Drawn} drawn
  */
 export function coverageCaption(drawn) {
+  const {top_p: topP = 1, temperature = 1} = drawn.wanted;
+  if (temperature > 0 && topP < 1) return `of what top-p ${topP} leaves`;
   const ofWords = (drawn.wordError ?? null) !== null, begun = continuesWord(drawn), deep = drawn.firsts === false && !ofWords;
   const what = begun || deep ? 'of what the model thinks could come next' : `of what the model thinks the next ${ofWords ? 'word' : 'token'} could be`;
   return what + (begun && !ofWords && !deep ? ', in tokens' : '');
@@ -248,6 +250,23 @@ function nextWordClause(text, letters) {
   if (!text) return 'that the text ends here';
   return isSigns(bare) ? `of this next sign, ${spokenText(bare)}` : `of this next word, ${quotedText(letters + text)}`;
 }
+
+/**
+ * Why a row has 0 %, as a phrase; empty if it has more.
+ * @param {Pick<Row, 'cut' | 'excludes'>} row
+ */
+export const cutPhrase = ({cut, excludes}) => (cut && excludes ? `left out by ${excludes}` : '');
+
+/**
+ * The same as a sentence.
+ * @param {Pick<Row, 'cut' | 'excludes'>} row
+ */
+export const cutSentence = row =>
+  (cutPhrase(row) ? `0 %: ${row.excludes} keeps likelier tokens only, and this row does not begin with one. You can still click it.` : '');
+
+/** What “everything else” says where nothing else is possible. @param {RowSettings} settings */
+export const nothingElse = ({temperature = 1, top_p: topP = 1}) =>
+  (temperature <= 0 ? 'nothing: temperature 0 leaves only the likeliest token' : topP < 1 ? `nothing: top-p ${topP} leaves out all other tokens` : '');
 
 /**
  * Why a row stops, where that is no ending, as a phrase; empty if it just reached its length.

@@ -5,7 +5,7 @@
 /** @import {AwaitedRow} from './awaited_row.js' */
 /** @import {Confirmation} from './confirmations.js' */
 import {
-  GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
+  GHOST_IS_COMING, GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
   spokenBeginning, summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
@@ -115,8 +115,10 @@ function change(state, event) {
  */
 function show(state, {revision = state.expectedRevision, view, state: status = view ? 'settled' : 'thinking', note, reading, pinned, before, stored}) {
   if (revision < state.expectedRevision) return state;
+  // The grey text comes with the rows: a refusal that says it is not there yet has become untrue.
+  const refusal = view && state.refusal === GHOST_IS_COMING ? null : state.refusal;
   /** @type {BranchViewState} */
-  let next = {...state, expectedRevision: revision, tabAnnouncement: '', status: {state: status, note, reading}};
+  let next = {...state, expectedRevision: revision, refusal, tabAnnouncement: '', status: {state: status, note, reading}};
   if (status === 'empty' && !view) {
     next = withoutRows(next);
   } else if (view) {
@@ -356,14 +358,14 @@ export function describe(state, target) {
 /**
  * The line under the rows: a refusal, what is pointed at, or a sentence about the whole; and the progress beside it.
  * @param {BranchViewState} state
- * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean, ofRows?: boolean}} `ofRows`: whether the
- *   sentence only explains the rows
+ * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean, own?: string, ofRows?: boolean}} `own`: the
+ *   token that can be banned; `ofRows`: whether the sentence only explains the rows
  */
 export function noteOf(state) {
   const {refusal, awaited, status, drawn, shown} = state, pointed = describe(state, state.pointed);
   if (refusal !== null) return {sentence: refusal, progress: '', bannable: false, editable: false};
   if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false, editable: false};
-  if (pointed) return {sentence: pointed.sentence, progress: '', bannable: pointed.bannable, editable: pointed.editable};
+  if (pointed) return {sentence: pointed.sentence, progress: '', own: pointed.own, bannable: pointed.bannable, editable: pointed.editable};
   if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false, editable: false};
   return {sentence: summarySentence(status, drawn, shown?.view.seen_from, state.readOnly), progress: progressOf(state), bannable: false, editable: false, ofRows: status.state === 'settled' && !status.note};
 }

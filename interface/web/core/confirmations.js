@@ -22,6 +22,7 @@ const SENTENCES = {
   hidden: () => 'Grey text hidden.',
   resumed: () => 'Branching goes on.',
   changed: text => `Changed: ${text}`,
+  unchanged: text => `Undone: the change to ${quoted(text)}.`,
   lost: () => 'The row that you changed is gone.',
 };
 

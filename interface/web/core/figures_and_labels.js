@@ -215,8 +215,8 @@ const MOST_LABELS = 4;
  * @param {string} [typed] the end of the text before them
  */
 export function likeliestLabels(others, typed = '') {
-  const words = others.filter(other => other.text?.trim()), possible = words.filter(other => other.odds.p > 0);
-  const likely = (possible.length ? possible : words).slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
+  const words = others.filter(other => other.text?.trim());
+  const likely = words.slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
   return likely.join(', ') + (others.length > likely.length ? ' and more' : '');
 }
 const LEAST_ERROR = 0.1;   // per cent

@@ -42,6 +42,14 @@ export function withEdit(edits, {revision, edit}) {
 }
 
 /**
+ * The changes without one that is undone.
+ * @param {RowEdits} edits
+ * @param {RowEdit} undone
+ * @returns {RowEdits}
+ */
+export const withoutEdit = ({revision, list}, undone) => ({revision, list: list.filter(edit => edit !== undone)});
+
+/**
  * The same changes for another revision of the same text: its prompt is another one. A change that keeps a banned token is left
  * out.
  * @param {RowEdits} edits

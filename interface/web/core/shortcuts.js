@@ -71,15 +71,16 @@ export function textKey(event, atEnd) {
 }
 
 /**
- * What a key among the branches does, or null: move the focus, accept a row's next word, ban or change the focused token, or
- * lead back to the text.
+ * What a key among the branches does, or null: move the focus, accept a row's next word, ban or change the focused token, open
+ * the help, or lead back to the text.
  * @param {KeyboardEvent} event
- * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean, edit?: boolean, leave?: boolean} | null}
+ * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean, edit?: boolean, help?: boolean, leave?: boolean} | null}
  */
 export function branchKey(event) {
   const {key} = event;
   if (event.isComposing) return null;
   if (key === 'ArrowUp' && withAltAlone(event)) return {leave: true};
+  if (key === '?' && !event.ctrlKey && !event.metaKey) return {help: true};   // with Shift on most keyboards
   if (!withoutModifiers(event)) return null;
   if (Object.hasOwn(MOVES, key)) return {move: MOVES[key]};
   if (/^[1-9]$/.test(key)) return {word: Number(key) - 1};

@@ -1,4 +1,4 @@
-// Steps beside those of the text, such as bans. They are undone and redone in the order in which they were made among the steps
+// Steps beside those of the text, such as bans and changes of rows. They are undone and redone in the order in which they were made among the steps
 // of the text. Each is kept with the number of the text's step before it.
 
 /** @typedef {{at: number, step: any}} SideStep */
@@ -36,6 +36,12 @@ export class SideSteps {
 
   /** The text has a new step: what was undone cannot be redone after it. */
   forgetUndone() { this.#undone = []; }
+
+  /** Drop the steps that no longer have a meaning. @param {(step: any) => boolean} isOver */
+  drop(isOver) {
+    this.#done = this.#done.filter(({step}) => !isOver(step));
+    this.#undone = this.#undone.filter(({step}) => !isOver(step));
+  }
 
   /** Another document is open. */
   clear() { [this.#done, this.#undone] = [[], []]; }

@@ -81,6 +81,16 @@ export function nodeSentence(node) {
 }
 
 /**
+ * Where branches part: the end of the text is no fork of theirs. Empty if they part nowhere.
+ * @param {LaidNode[]} forks the nodes after which they part
+ */
+function partedClause(forks) {
+  const later = forks.filter(({node}) => !node.here).length, atEnd = later < forks.length;
+  const where = [atEnd ? 'at the end of your text' : '', later ? `at ${formatCount(later, 'fork')}${atEnd ? ' after it' : ''}` : ''].filter(Boolean);
+  return where.length ? ` that part ${where.join(' and ')}` : '';
+}
+
+/**
  * What a drawing shows, in one sentence.
  * @param {LaidNode[]} nodes
  */
@@ -88,9 +98,10 @@ export function drawingSentence(nodes) {
   const count = (/** @type {TreeState} */ state) => nodes.filter(({node}) => node.state === state).length;
   const branches = nodes.filter(({node}) => node.state === 'end' || (node.state === 'ahead' && !node.children.length)).length;
   const tokens = formatCount(count('ahead'), 'token') + (branches > 1 ? ' together' : '');
-  const forks = nodes.filter(({node}) => partsAfter(node) > 1).length, parted = forks ? ` that part at ${formatCount(forks, 'fork')}` : '';
+  const parted = partedClause(nodes.filter(({node}) => partsAfter(node) > 1));
   const ahead = branches ? `${formatCount(branches, 'branch', 'branches')}${parted}, ${tokens}` : 'No branches yet';
-  const past = [['chosen', count('chosen')], ['left behind', count('left')], ['seen and not taken', count('seen')]]
+  const chosen = nodes.filter(({node}) => node.state === 'chosen' && !node.here).length;
+  const past = [['chosen', chosen], ['left behind', count('left')], ['seen and not taken', count('seen')]]
     .filter(([, number]) => number).map(([name, number]) => `${number} ${name}`);
   return `${[ahead, past.join(', ')].filter(Boolean).join('; ')}.`;
 }

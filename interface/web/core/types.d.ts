@@ -274,8 +274,10 @@ export interface Row {
   rawShare: number;
   /** The next word that the share is the chance of, while shares are those of words. */
   next_word?: BranchWord;
-  /** Whether top-p excludes it. */
+  /** Whether top-p or temperature 0 excludes it. */
   cut: boolean;
+  /** The setting that excludes rows of this view, in words, as “top-p 0.5”; empty if none does. */
+  excludes: string;
 }
 
 /** A row of a revision of the text. */

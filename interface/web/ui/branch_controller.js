@@ -1,7 +1,7 @@
 // Connects a person's draft, the branch view and the server: sends requests for the text before the caret, shows views as
 // they come, and inserts what a person accepts. Only a person's action changes the text.
 /**
- * @import {AcceptDetail, BranchRequest, BranchViewElement, ColumnViews, News, PromptFields, RowEditDetail, RowSettings, SentRequest, Server, ShowDetail,
+ * @import {AcceptDetail, BranchRequest, BranchViewElement, ColumnViews, News, PromptFields, RowEdit, RowEditDetail, RowSettings, SentRequest, Server, ShowDetail,
  *   View, ViewOptionsOfRequest, WaitingNews, BranchRemainder} from '../core/types.d.ts'
  */
 /** @import {TextOwner} from './text_owner.js' */
@@ -9,7 +9,7 @@
 import * as header from './header.js';
 import {GHOST_IS_COMING, GUESS_FIRST, noRowsSentence} from '../core/branch_sentences.js';
 import {GhostText} from './ghost_text.js';
-import {NO_EDITS, editsAt, editsKept, withEdit} from '../core/row_edits.js';
+import {NO_EDITS, editsAt, editsKept, withEdit, withoutEdit} from '../core/row_edits.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {ServerRequests} from '../net/requests.js';
 import {dispatch, onDetail} from './events.js';
@@ -32,6 +32,8 @@ const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: 
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 
 /**
+ * @typedef {{edit: RowEdit, pinned: BranchRemainder | null}} RowEditStep a change of a row, and the pinned row that it replaced
+ *
  * @typedef {object} ControllerHooks what a tab adds
  * @property {() => PromptFields} prompt what the model is told beside the text
  * @property {() => void} onSettings called when a setting or the prompt changes
@@ -105,7 +107,10 @@ export class BranchController {
       onForgotten: () => this.#forgetAnswers(),
     });
     // Before the bans themselves change: rows that are known may be shown at once.
-    onDetail(draft, 'side', ({verb, step}) => this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text));
+    onDetail(draft, 'side', ({verb, step}) => {
+      if (step?.edit) this.#applyEdit(step, verb);
+      else if (step) this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text);
+    });
     this.ghost = new GhostText({branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
   }
 
@@ -394,16 +399,28 @@ export class BranchController {
    * @param {CustomEvent<RowEditDetail>} event
    */
   #editRow(event) {
-    const {detail} = event, {draft} = this, edits = withEdit(this.#edits, detail);
+    const {detail} = event, {draft} = this;
     if (this.paused) detail.because = PAUSED;
     else if (draft.selected) detail.because = SELECTION;
-    else if (!edits) detail.because = MANY_EDITS;
-    if (detail.revision !== draft.revision || detail.because || !edits) {
+    else if (!withEdit(this.#edits, detail)) detail.because = MANY_EDITS;
+    if (detail.revision !== draft.revision || detail.because) {
       event.preventDefault();
       return;
     }
-    this.#edits = edits;
-    if (detail.pinned) this.pinned = null;
+    draft.addSideStep({edit: detail.edit, pinned: detail.pinned ? this.pinned : null});
+  }
+
+  /**
+   * Make a change of a row, or undo it, and ask for the rows again.
+   * @param {RowEditStep} step
+   * @param {'take' | 'undo' | 'redo'} verb
+   */
+  #applyEdit({edit, pinned}, verb) {
+    const {revision} = this.draft, undoes = verb === 'undo';
+    this.#edits = undoes ? withoutEdit(this.#edits, edit) : withEdit(this.#edits, {revision, edit}) ?? this.#edits;
+    if (pinned) this.pinned = undoes ? pinned : null;
+    if (undoes) this.#confirm('unchanged', edit.text);
+    if (verb !== 'take') this.#dispatch('follow', {edit: undoes ? null : edit});
     this.#dispatch('state', {state: 'thinking'});
     this.#request();
   }
@@ -413,13 +430,11 @@ export class BranchController {
    * @param {string} kind of the draft's change
    */
   #keepEdits(kind) {
-    if (!this.#edits.list.length) return;
-    if (PROMPT_KINDS.includes(kind)) {
-      this.#edits = editsKept(this.#edits, this.draft.revision, this.hooks.prompt().banned ?? []);
-    } else {
-      this.#edits = NO_EDITS;
-      this.#dispatch('follow', {});
-    }
+    const {draft} = this, before = this.#edits, {list} = before, keeps = PROMPT_KINDS.includes(kind);
+    this.#edits = keeps ? editsKept(before, draft.revision, this.hooks.prompt().banned ?? []) : NO_EDITS;
+    if (!keeps && list.length) this.#dispatch('follow', {});
+    // A change that is gone cannot be undone, nor one that was undone be made in other rows.
+    draft.dropSideSteps(({edit}) => edit && (keeps ? list.includes(edit) && !this.#edits.list.includes(edit) : true));
   }
 
   /** @param {CustomEvent<AcceptDetail>} event */

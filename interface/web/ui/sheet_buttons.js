@@ -22,7 +22,7 @@ export function connectUndoButtons(draft, undo, redo) {
     button.addEventListener('pointerdown', event => event.preventDefault());
     button.addEventListener('mousedown', event => event.preventDefault());
   }
-  draft.addEventListener('change', paint);
+  for (const name of ['change', 'side']) draft.addEventListener(name, paint);
   paint();
 }
 

@@ -201,3 +201,15 @@ def test_the_tree_shows_nothing_that_is_hidden(visit: Visit, shape: str) -> None
     expect(ahead).to_have_count(0)
     visit.page.locator("#guess-skip").click()
     expect(ahead.first).to_be_visible()
+
+
+def test_the_line_on_tab_says_what_tab_does_before_and_after_the_guess(visit: Visit) -> None:
+    wait_for_answer(visit)
+    line = visit.page.locator("#tab-key")
+    expect(line).to_have_text("While you guess there is no grey text: Tab leads to the field of your guess.", use_inner_text=True)
+    visit.page.locator("#document textarea").focus()
+    visit.page.keyboard.press("End")
+    visit.page.keyboard.press("Tab")
+    visit.page.keyboard.press("Tab")
+    visit.page.locator("#guess-skip").click()
+    expect(line).to_have_text("While you write, Tab accepts the grey text; Esc, then Tab leaves the box.", use_inner_text=True)

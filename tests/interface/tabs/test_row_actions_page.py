@@ -269,3 +269,83 @@ def test_in_a_low_window_the_row_that_gets_the_focus_is_not_at_its_edge(visit: V
         assert 0 < bottom <= 280
     finally:
         visit.page.set_viewport_size({"width": 1280, "height": 720})
+
+
+def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
+    write(visit)
+    undo, edited = visit.page.locator("#undo"), visit.page.locator("#branches [data-edited]")
+    before = visit.page.locator("#branches .branch").all_inner_texts()
+    press(visit, "Alt+ArrowDown", "ArrowDown", "F2")
+    visit.page.locator(".row-editor").fill("never")
+    press(visit, "Enter")
+    expect(edited).not_to_have_count(0)
+    visit.wait_until_settled()
+    press(visit, "Control+z")
+    expect(edited).to_have_count(0)
+    visit.wait_until_settled()
+    assert visit.page.locator("#branches .branch").all_inner_texts() == before
+    assert visit.text == TEXT
+    expect(visit.page.locator("#branches .announcement")).to_contain_text("Undone: the change to “never”.")
+    press(visit, "Control+Shift+z")
+    expect(edited).not_to_have_count(0)
+    undo.click()
+    expect(edited).to_have_count(0)
+    press(visit, "Control+Shift+z")
+    expect(edited).not_to_have_count(0)
+    # A change is gone with its text: the next undo is that of the text.
+    visit.type(" x")
+    expect(edited).to_have_count(0)
+    undo.click()
+    assert visit.text == TEXT
+    undo.click()
+    assert visit.text == ""
+
+
+def test_a_change_of_the_pinned_row_that_is_undone_pins_it_again(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+1")
+    pinned, edited = visit.page.locator("#branches .branch[data-pinned]"), visit.page.locator("#branches [data-edited]")
+    expect(pinned).to_have_count(1)
+    visit.wait_until_settled()
+    before = pinned.inner_text()
+    pinned.locator(".token").first.focus()
+    press(visit, "F2")
+    visit.page.locator(".row-editor").fill("never")
+    press(visit, "Enter")
+    expect(edited).not_to_have_count(0)
+    visit.wait_until_settled()
+    press(visit, "Control+z")
+    expect(edited).to_have_count(0)
+    visit.wait_until_settled()
+    assert pinned.inner_text() == before
+
+
+def test_a_question_mark_among_the_rows_opens_the_help(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown", "Shift+?")
+    expect(visit.page.locator("#help-dialog")).to_be_visible()
+    press(visit, "Escape")
+    assert focused(visit) == "token"
+
+
+def test_a_mouse_that_rests_does_not_change_the_grey_text_after_a_click(visit: Visit) -> None:
+    write(visit)
+    ghost = visit.page.locator(".mirror .ghost")
+    own = "[...document.querySelectorAll('#branches .branch:first-child .token')].map(one => one.dataset.text).join('')"
+    visit.page.locator("#branches .branch").nth(2).locator(".token").first.click()
+    visit.wait_until_settled()
+    visit.page.wait_for_timeout(400)
+    assert ghost.text_content() == visit.page.evaluate(own)
+    box = visit.page.locator("#branches .branch").nth(2).locator(".token").first.bounding_box()
+    assert box
+    visit.page.mouse.move(box["x"] + 3, box["y"] + 3)
+    visit.page.mouse.move(box["x"] + 5, box["y"] + 5)
+    chosen = visit.page.locator("#branches .branch").nth(2).locator(".token").first.get_attribute("data-text")
+    expect(ghost).to_have_text(str(chosen), use_inner_text=False)
+
+
+def test_the_button_of_a_ban_names_the_token(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown")
+    token = visit.page.locator("#branches .token").first
+    expect(visit.page.locator("#branches .note .ban")).to_have_text(f"Never “{token.inner_text().strip()}”")

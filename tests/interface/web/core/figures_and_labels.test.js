@@ -152,11 +152,6 @@ test('a word that may go on ends in “…” there too, as in the open list', (
   assert.equal(words.likeliestLabels([part, {...part, text: ' sea', odds: {p: 0.1}}]), 'sl…, sea');
 });
 
-test('others that top-p excludes are named only if there are no others', () => {
-  assert.equal(words.likeliestLabels([other(' a', 0), other(' b')]), 'b… and more');
-  assert.equal(words.likeliestLabels([other(' a', 0), other(' b', 0)]), 'a…, b…');
-});
-
 test('the list of other words shows parts of words as parts, and what it leaves out', () => {
   const label = bound => words.otherLabel({text: ' sl', end: false, next_word: {}, odds: {p: 0.01, bound}});
   assert.deepEqual([label(true), label(false)], ['sl…', 'sl']);

@@ -23,12 +23,22 @@ test('the others are the likeliest beginnings that no row has', () => {
 test('the others are ordered by their odds, and by the model’s own where these are equal', () => {
   const view = likelyView(2, 2);
   view.rest.reverse();
-  assert.deepEqual(shapeRows(view, {temperature: 0}).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
+  assert.deepEqual(shapeRows(view).others.map(({ids}) => ids[0]), likeliest([], 10).slice(2));
   // One token against two: their order depends on the temperature.
   const [first] = view.rest, two = {...first, ids: [77, 78], logprobs: [-1, -1.5], at: [0, 0], text: 'two'}, one = {...first, ids: [79], logprobs: [-2.4], at: [0], text: 'one'};
   view.rest = [two, one];
   assert.deepEqual([1, 2].map(temperature => shapeRows(view, {temperature}).others.map(({text}) => text)), [['one', 'two'], ['one', 'two']]);
   assert.deepEqual(shapeRows(view, {temperature: 0.2}).others.map(({text}) => text), ['two', 'one']);
+});
+
+test('what temperature 0 or top-p leaves out is not among the others', () => {
+  const view = likelyView(2, 2), texts = settings => shapeRows(view, settings).others.map(({text}) => text), all = texts({});
+  assert.ok(all.length > 2);
+  assert.deepEqual(texts({temperature: 0}), []);
+  const [first, second] = view.branches.map(({logprobs}) => Math.exp(logprobs[0])), [third] = view.rest.map(({logprobs}) => Math.exp(logprobs[0]));
+  assert.deepEqual(texts({top_p: first + second + third / 2}), all.slice(0, 1));
+  const [likely, unlikely] = shapeRows(view, {top_p: first / 2}).rows;
+  assert.deepEqual([likely, unlikely].map(({cut, excludes}) => [cut, excludes]), [[false, `top-p ${first / 2}`], [true, `top-p ${first / 2}`]]);
 });
 
 test('others whose ids read alike are different', () => {
