@@ -12,12 +12,15 @@ const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
 /** @param {number} logprob */
 const oddsOf = logprob => ({p: Math.exp(logprob)});
 
+/** What the figures of `wordSummary` mean. */
+export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, minus the logarithm of its chance. Entropy: how uncertain the model was before it; 0 is certain. Both in nats; 1 nat is 1.44 bits.';
+
 /**
  * What the branches at a word are.
  * @param {string} word
  */
 export const replacementSentence = word =>
-  `What the model would have written in place of ${quotedText(word)}. A row’s share is the chance that its part in bold comes next: a token, as the model gives it. Nothing of this enters your text.`;
+  `What the model would have written in place of ${quotedText(word)}, which may be among the rows. A row’s share is the chance that its part in bold comes next: a token, as the model gives it. Nothing of this enters your text.`;
 
 const ordinals = new Intl.PluralRules('en', {type: 'ordinal'});
 /** @type {Record<string, string>} */

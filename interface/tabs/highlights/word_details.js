@@ -3,7 +3,7 @@
 /** @import {Alternative, AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
 import {continuationLabel, formatPercent} from '../../web/core/figures_and_labels.js';
 import {detailsPosition} from './details_position.js';
-import {fitMeaning, fitPhrase, followingSentence, headline, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
+import {FIGURE_MEANINGS, fitMeaning, fitPhrase, followingSentence, headline, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
 import {make} from '../../web/ui/elements.js';
 
 /**
@@ -18,7 +18,7 @@ export function paintWordDetails(element, entry, fits, word = entry.token) {
   const rows = entry.alternatives.map(one => alternativeRow(one, verdicts.get(one.id), one.id === entry.ids[entry.place] && !one.end));
   const known = fits?.find(({own}) => own !== null);
   const title = make('div', {className: 'headline', text: headline(entry, word), dir: 'auto'});
-  element.replaceChildren(title, make('p', {className: 'summary', text: wordSummary(entry)}), make('ol', {}, ...rows));
+  element.replaceChildren(title, make('p', {className: 'summary', text: wordSummary(entry)}), make('p', {className: 'meaning of-figures', text: FIGURE_MEANINGS}), make('ol', {}, ...rows));
   if (known) {
     element.append(make('p', {className: 'meaning', text: fitMeaning(known)}));
     const text = followingSentence({following: known.following, own: known.own ?? 0});
