@@ -1,7 +1,7 @@
 // Connects a person's draft, the branch view and the server: sends requests for the text before the caret, shows views as
 // they come, and inserts what a person accepts. Only a person's action changes the text.
 /**
- * @import {AcceptDetail, BranchRequest, BranchViewElement, ColumnViews, News, PromptFields, RowEdit, RowEditDetail, RowSettings, SentRequest, Server, ShowDetail,
+ * @import {AcceptDetail, BranchRequest, BranchViewElement, ColumnViews, News, PromptFields, RowSettings, SentRequest, Server, ShowDetail,
  *   View, ViewOptionsOfRequest, WaitingNews, BranchRemainder} from '../core/types.d.ts'
  */
 /** @import {TextOwner} from './text_owner.js' */
@@ -9,8 +9,8 @@
 import * as header from './header.js';
 import {GHOST_IS_COMING, GUESS_FIRST, noRowsSentence} from '../core/branch_sentences.js';
 import {GhostText} from './ghost_text.js';
-import {NO_EDITS, editsAt, editsKept, withEdit, withoutEdit} from '../core/row_edits.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
+import {RowEditing} from './row_editing.js';
 import {ServerRequests} from '../net/requests.js';
 import {dispatch, onDetail} from './events.js';
 import {find} from './elements.js';
@@ -19,7 +19,6 @@ import {textKey} from '../core/shortcuts.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
 const LOADING = 'Branches appear here when the model is ready.';
-const MANY_EDITS = 'Eight rows are changed already: accept something first.';
 const PAUSED = 'Branching is paused: press “Go on” to change a row.';
 const SELECTION = 'A selection pauses branching.';
 /**
@@ -27,13 +26,10 @@ const SELECTION = 'A selection pauses branching.';
  * @type {Record<string, [string, string]>}
  */
 const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['banned', 'unbanned'], redo: ['allowed', 'rebanned']};
-const PROMPT_KINDS = ['prompt', 'prompting'];   // changes after which the text is the same
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 
 /**
- * @typedef {{edit: RowEdit, pinned: BranchRemainder | null}} RowEditStep a change of a row, and the pinned row that it replaced
- *
  * @typedef {object} ControllerHooks what a tab adds
  * @property {() => PromptFields} prompt what the model is told beside the text
  * @property {() => void} onSettings called when a setting or the prompt changes
@@ -86,7 +82,6 @@ export class BranchController {
   #selecting = false;      // whether a selection pauses branching
   #prompt = '';            // the prompt of the known views, as JSON
   known = new KnownViews();
-  #edits = NO_EDITS;       // changes of the rows of one revision
 
   /** @param {ControllerParts & Partial<ControllerHooks>} parts */
   constructor({branches, draft, mirror, server, controls, settings, drawn = settings, ...hooks}) {
@@ -108,8 +103,11 @@ export class BranchController {
     });
     // Before the bans themselves change: rows that are known may be shown at once.
     onDetail(draft, 'side', ({verb, step}) => {
-      if (step?.edit) this.#applyEdit(step, verb);
-      else if (step) this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text);
+      if (step && !step.edit) this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text);
+    });
+    this.edits = new RowEditing({
+      branches, draft, refusal: () => (this.paused ? PAUSED : draft.selected ? SELECTION : ''), banned: () => this.hooks.prompt().banned ?? [],
+      pinned: () => this.pinned, request: pinned => this.#requestEdited(pinned),
     });
     this.ghost = new GhostText({branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
   }
@@ -134,15 +132,13 @@ export class BranchController {
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     onDetail(draft, 'change', ({kind, text}) => {
       if (kind === 'undo' || kind === 'redo') this.#confirm(kind === 'undo' ? 'undone' : 'redone', text);
-      this.#keepEdits(kind);
+      this.edits.draftChanged(kind);
       if (kind !== 'accept') this.#update(kind);
     });
     // A composition that is given up changes nothing, but a request has waited for its end.
     draft.box.addEventListener('compositionend', () => setTimeout(() => this.#update('caret')));
     draft.addEventListener('caret', () => this.#onSelection());
     branches.addEventListener('accept', event => this.#accept(/** @type {CustomEvent<AcceptDetail>} */ (event)));
-    branches.dataset.editable = '';
-    branches.addEventListener('edit', event => this.#editRow(/** @type {CustomEvent<RowEditDetail>} */ (event)));
     branches.addEventListener('leave', () => draft.box.focus());
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());
@@ -288,7 +284,7 @@ export class BranchController {
     return {
       ...this.#settings, revision: draft.revision, text, ...prompt,
       accepted: withCharacterStarts(text, draft.trail(this.#answeredRevision, this.#answeredLength)),
-      edits: editsAt(this.#edits, draft.revision),
+      edits: this.edits.list,
     };
   }
 
@@ -386,7 +382,7 @@ export class BranchController {
 
   /** @param {News} news @param {number} revision */
   #showFailure({sentence = ''}, revision) {
-    this.#edits = NO_EDITS;   // one of them may be the reason
+    this.edits.forget();   // one of them may be the reason
     this.#forgetAnswers();
     header.clearErrors(this);
     header.showError(this, sentence);
@@ -394,47 +390,11 @@ export class BranchController {
     this.show({revision, state: 'error', view: null, note: sentence});
   }
 
-  /**
-   * Ask for the rows again, one of them changed.
-   * @param {CustomEvent<RowEditDetail>} event
-   */
-  #editRow(event) {
-    const {detail} = event, {draft} = this;
-    if (this.paused) detail.because = PAUSED;
-    else if (draft.selected) detail.because = SELECTION;
-    else if (!withEdit(this.#edits, detail)) detail.because = MANY_EDITS;
-    if (detail.revision !== draft.revision || detail.because) {
-      event.preventDefault();
-      return;
-    }
-    draft.addSideStep({edit: detail.edit, pinned: detail.pinned ? this.pinned : null});
-  }
-
-  /**
-   * Make a change of a row, or undo it, and ask for the rows again.
-   * @param {RowEditStep} step
-   * @param {'take' | 'undo' | 'redo'} verb
-   */
-  #applyEdit({edit, pinned}, verb) {
-    const {revision} = this.draft, undoes = verb === 'undo';
-    this.#edits = undoes ? withoutEdit(this.#edits, edit) : withEdit(this.#edits, {revision, edit}) ?? this.#edits;
-    if (pinned) this.pinned = undoes ? pinned : null;
-    if (undoes) this.#confirm('unchanged', edit.text);
-    if (verb !== 'take') this.#dispatch('follow', {edit: undoes ? null : edit});
+  /** Request the rows again: one of them was changed. @param {BranchRemainder | null} pinned the row that is pinned from now on */
+  #requestEdited(pinned) {
+    this.pinned = pinned;
     this.#dispatch('state', {state: 'thinking'});
     this.#request();
-  }
-
-  /**
-   * Changed rows stay while the text does, as after a ban.
-   * @param {string} kind of the draft's change
-   */
-  #keepEdits(kind) {
-    const {draft} = this, before = this.#edits, {list} = before, keeps = PROMPT_KINDS.includes(kind);
-    this.#edits = keeps ? editsKept(before, draft.revision, this.hooks.prompt().banned ?? []) : NO_EDITS;
-    if (!keeps && list.length) this.#dispatch('follow', {});
-    // A change that is gone cannot be undone, nor one that was undone be made in other rows.
-    draft.dropSideSteps(({edit}) => edit && (keeps ? list.includes(edit) && !this.#edits.list.includes(edit) : true));
   }
 
   /** @param {CustomEvent<AcceptDetail>} event */
