@@ -29,7 +29,7 @@ export class RowEditor {
    */
   open(button, row, piece) {
     this.close();
-    const back = document.activeElement, {text} = row.pieces[piece], token = button.getBoundingClientRect(), outer = this.root.getBoundingClientRect();
+    const active = document.activeElement, back = active instanceof HTMLTextAreaElement ? active : button, {text} = row.pieces[piece], token = button.getBoundingClientRect(), outer = this.root.getBoundingClientRect();
     const field = this.#field = make('input', {
       className: 'row-editor', type: 'text', value: text.trim(), maxLength: MOST, dir: 'auto', autocomplete: 'off', spellcheck: false,
       ariaLabel: `Change “${text.trim() || 'this sign'}”: Enter puts the new text there, Escape leaves it`,
@@ -51,8 +51,8 @@ export class RowEditor {
   }
 
   /**
-   * Enter and Escape close the field, and give the focus back to the element that had it.
-   * @type {(event: KeyboardEvent, back: Element | null, done: () => void) => void}
+   * Enter and Escape close the field, and give the focus back to the text that had it, or to the token.
+   * @type {(event: KeyboardEvent, back: HTMLElement, done: () => void) => void}
    */
   #onKey(event, back, done) {
     const meaning = nameKey(event);
@@ -60,7 +60,7 @@ export class RowEditor {
     if (!meaning) return;
     event.preventDefault();
     this.close();
-    if (back instanceof HTMLElement) back.focus({preventScroll: true});
+    back.focus({preventScroll: true});
     if (meaning === 'keep') done();
   }
 }

@@ -137,11 +137,15 @@ class NextWordBranches:
         growth, most = self.growth, max(self.growth.options.depth, word.size)
         leaf = BranchLeaf(self.root.parent, (), (), typed=self.root.typed, next_word=word)
         prediction = self._start().prediction
-        for token_id, logprob in list(zip(word.token_ids, word.logprobs, strict=True))[:most]:
-            if self.typed is not None and not leaf.token_ids and token_id == self.head.token_id:
-                leaf = leaf.extended(token_id, logprob, prediction)  # it inserts nothing, so it completes nothing
+        for count, (token_id, logprob) in enumerate(list(zip(word.token_ids, word.logprobs, strict=True))[:most], 1):
+            inserts_nothing = self.typed is not None and not leaf.token_ids and token_id == self.head.token_id
+            if inserts_nothing or count < word.size:
+                leaf = leaf.extended(token_id, logprob, prediction)
             else:
-                leaf = growth.extended(leaf, token_id, logprob, prediction)
+                grown = growth.extended(leaf, token_id, logprob, prediction)
+                # A line or a sentence may end within the word, as in a blank line. Its share is that of the whole word.
+                is_cut = len(grown.token_ids) < word.size
+                leaf = leaf.extended(token_id, logprob, prediction).completed(word.size) if is_cut else grown
             if leaf.complete:
                 break
             after = growth.prediction_after(leaf.node)

@@ -276,6 +276,18 @@ def test_a_branch_holds_its_word_and_goes_on_with_the_likeliest_tokens(speller: 
                 )
 
 
+@pytest.mark.parametrize("until", ["word", "clause", "sentence", "line"])
+def test_a_row_holds_its_whole_word_though_a_line_ends_within_it(until: Any) -> None:
+    model = parrot(["A cat.\n\nThe end.", "A cat.\nThen more.", "A cat. It ran."])
+    result = Document(model, "A cat.").lookahead(k=4, depth=40, until=until, odds="words")
+    words = [branch.next_word for branch in result.branches]
+    assert len(words) == len(set(words)) == 4
+    assert {"\n", "\n\n"} <= set(words)
+    for branch in result.branches:
+        assert branch.text.startswith(branch.next_word)
+        assert len(branch.token_ids) >= branch.next_word_tokens
+
+
 def test_coverage_is_the_probability_of_the_words_and_the_rest_are_other_words(speller: Model) -> None:
     document = Document(speller, "The keep")
     result = document.lookahead(k=3, depth=2, odds="words")

@@ -106,6 +106,7 @@ export class ExperimentPage {
     if (!lessonStep) return;
     link.href = partLink(lessonStep);
     link.textContent = `‹ Back to step ${lessonStep} of the lesson`;
+    requestAnimationFrame(() => link.focus({preventScroll: true}));   // the link that was followed is hidden now
   }
 
   /** Why the form cannot be run; empty if it can. */

@@ -109,6 +109,7 @@ class WriterTab {
     });
     this.views.addEventListener('choose', () => this.#scrollToDrawing());
     this.tree.addEventListener('change', () => this.sheet.settingsChanged());
+    options.showView(this.views.view);
     this.tree.show(this.views.view === 'tree');
     this.guesses.addEventListener('change', () => {
       controller.veilChanged();

@@ -221,9 +221,10 @@ const endOf = ({until, oneWord}) => (oneWord ? 'word' : until);
 function shownLength(branch, asked, wanted, apart) {
   const {depth} = asked && !CUTTABLE.includes(asked.mode) && asked.mode !== 'every_level' ? asked : wanted, until = endOf(wanted);
   if (branch.word || branch.edited) return branch.ids.length;
-  if (!isTokenCount(until)) return branch.pieces.find(piece => piece.ends >= ENDS[until])?.tokens ?? branch.ids.length;
-  // A row shows its first word whole.
-  return Math.min(branch.ids.length, Math.max(tokensOfDepth(branch, depth), branch.next_word?.tokens ?? 0, apart));
+  // A row shows its first word whole: a line or a sentence may end within it, as in a blank line.
+  const word = branch.next_word?.tokens ?? 0;
+  if (!isTokenCount(until)) return Math.max(word, branch.pieces.find(piece => piece.ends >= ENDS[until])?.tokens ?? branch.ids.length);
+  return Math.min(branch.ids.length, Math.max(tokensOfDepth(branch, depth), word, apart));
 }
 
 /** @type {(branch: Branch, length: number, figures: Odds[]) => RowPiece[]} */

@@ -153,7 +153,7 @@ export function describePiece(row, piece, letters = '') {
   const kind = row.raw ? ' · raw odds' : '', {next_word: word, share, pieces} = row, name = pieceName(row, piece, letters);
   if (word && share && !isUnknown(share) && pieces?.[0] === piece && formatPercent(share) !== formatPercent(piece.odds)) {
     return `Next word ${quotedText(letters + word.text)}: ${formatPercent(share)}, however it is spelled in tokens · ` +
-      `${name}: ${formatPercent(piece.odds)} · whole row ${formatPercent(row.path)}${kind}`;
+      `${name}${share.p < piece.odds.p ? ', also as the beginning of longer words' : ''}: ${formatPercent(piece.odds)} · whole row ${formatPercent(row.path)}${kind}`;
   }
   return `${name[0].toUpperCase()}${name.slice(1)}: ${formatPercent(piece.odds)} after the text before it · up to here ${formatPercent(piece.upTo)} · ` +
     `whole row ${formatPercent(row.path)}${kind}`;

@@ -25,7 +25,9 @@ export function otherBeginnings(view, rows, odds) {
     const key = entry.ids.join(' ');
     if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
     const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
-    found.set(key, {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)});
+    const other = {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)};
+    if (other.odds.bound && isCounted(entry.ids.slice(0, knownSize(figures)), [...view.branches.map(firstPiece), ...found.values()], rows)) continue;
+    found.set(key, other);
   }
   const others = [...found.values(), ...otherWaysOn(rows)];
   // Of equal odds, as of all that temperature 0 or top-p excludes, the model's own decide.
@@ -78,9 +80,22 @@ function otherWaysOn(rows) {
  * @returns {Odds}
  */
 function oddsOfKnown(figures) {
-  const known = figures.findIndex(figure => figure.raw);
-  return known > 0 ? {p: oddsOfAll(figures.slice(0, known)).p, bound: true} : oddsOfAll(figures);
+  const known = knownSize(figures);
+  return known < figures.length ? {p: oddsOfAll(figures.slice(0, known)).p, bound: true} : oddsOfAll(figures);
 }
+
+/**
+ * The number of a path's first tokens whose predictions are known; all of them where not even the first is.
+ * @param {Odds[]} figures
+ */
+const knownSize = figures => figures.findIndex(figure => figure.raw) > 0 ? figures.findIndex(figure => figure.raw) : figures.length;
+
+/**
+ * Whether the odds of a beginning count already: as a part of the share of a row, or of another entry.
+ * @type {(beginning: number[], entries: Pick<OtherBeginning, 'ids'>[], rows: Row[]) => boolean}
+ */
+const isCounted = (beginning, entries, rows) => rows.some(({ids, apart}) => beginsWith(beginning, ids.slice(0, apart)))
+  || entries.some(({ids}) => beginsWith(beginning, ids) || beginsWith(ids, beginning));
 
 /**
  * @param {Branch} branch

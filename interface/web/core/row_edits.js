@@ -1,11 +1,12 @@
 // Changes of rows before anything of them is accepted: what a change replaces, and what it puts there.
-/** @import {DrawnRow, RowEdit, RowEditDetail} from './types.d.ts' */
-const MOST_EDITS = 8;   // of one view, as the server allows
+/** @import {BranchRemainder, DrawnRow, RowEdit, RowEditDetail} from './types.d.ts' */
+export const MOST_EDITS = 8;   // of one view, as the server allows
 
-/** @typedef {{revision: number, list: RowEdit[]}} RowEdits the changes of the rows of one revision of the text */
-
-/** @type {RowEdits} */
-export const NO_EDITS = {revision: -1, list: []};
+/**
+ * A change of a row as a step beside the text.
+ * @typedef {{edit: RowEdit, text: string, pinned: BranchRemainder | null}} RowEditStep `text`: the text before the caret;
+ *   `pinned`: the pinned row that the change replaced
+ */
 
 /**
  * The text that takes the place of a token's: with its leading white space, unless a sign or white space was typed, or
@@ -31,33 +32,15 @@ export function editOf({branch, pieces, revision, pinned}, index, text) {
 }
 
 /**
- * The changes with one more; null if there are too many. Those of an older text no longer count.
- * @param {RowEdits} edits
- * @param {Pick<RowEditDetail, 'revision' | 'edit'>} added
- * @returns {RowEdits | null}
- */
-export function withEdit(edits, {revision, edit}) {
-  const list = [...editsAt(edits, revision), edit];
-  return list.length > MOST_EDITS ? null : {revision, list};
-}
-
-/**
- * The changes without one that is undone.
- * @param {RowEdits} edits
- * @param {RowEdit} undone
- * @returns {RowEdits}
- */
-export const withoutEdit = ({revision, list}, undone) => ({revision, list: list.filter(edit => edit !== undone)});
-
-/**
- * The same changes for another revision of the same text: its prompt is another one. A change that keeps a banned token is left
- * out.
- * @param {RowEdits} edits
- * @param {number} revision
+ * The changes of the rows after a text, among the steps beside it. A change that keeps a banned token does not count while the
+ * ban does.
+ * @param {Partial<RowEditStep>[]} steps
+ * @param {string} text before the caret
  * @param {number[]} banned token ids
- * @returns {RowEdits}
+ * @returns {RowEdit[]}
  */
-export const editsKept = ({list}, revision, banned) => ({revision, list: list.filter(({before}) => !before.some(id => banned.includes(id)))});
+export const editsAfter = (steps, text, banned) => steps.flatMap(({edit, text: own}) =>
+  (edit && own === text && !edit.before.some(id => banned.includes(id)) ? [edit] : [])).slice(0, MOST_EDITS);
 
 /**
  * Where a changed row stands, and the first of its pieces that was put there; null if it is not among the rows.
@@ -72,10 +55,3 @@ export function editedPosition(rows, edit) {
     && pieces.filter(piece => piece.isEdited).map(piece => piece.text).join('').trim().startsWith(text));
   return line < 0 ? null : {line, column: rows[line].pieces.findIndex(piece => piece.isEdited)};
 }
-
-/**
- * The changes of the rows of a revision.
- * @param {RowEdits} edits
- * @param {number} revision
- */
-export const editsAt = (edits, revision) => (edits.revision === revision ? edits.list : []);

@@ -37,11 +37,8 @@ export class SideSteps {
   /** The text has a new step: what was undone cannot be redone after it. */
   forgetUndone() { this.#undone = []; }
 
-  /** Drop the steps that no longer have a meaning. @param {(step: any) => boolean} isOver */
-  drop(isOver) {
-    this.#done = this.#done.filter(({step}) => !isOver(step));
-    this.#undone = this.#undone.filter(({step}) => !isOver(step));
-  }
+  /** The steps that were made at a point of the text. @param {number} at */
+  at(at) { return this.#done.filter(one => one.at === at).map(({step}) => step); }
 
   /** Another document is open. */
   clear() { [this.#done, this.#undone] = [[], []]; }

@@ -50,7 +50,7 @@ export class BanChips extends EventTarget {
    */
   undoWith(draft) {
     this.#draft = draft;
-    onDetail(draft, 'side', ({verb, step}) => { if (step && 'banned' in step) this.#apply({...step, banned: step.banned === (verb !== 'undo')}); });
+    onDetail(draft, 'side', ({verb, step}) => { if ('banned' in step) this.#apply({...step, banned: step.banned === (verb !== 'undo')}); });
   }
 
   /** @param {number} id */

@@ -26,6 +26,7 @@ const SELECTION = 'A selection pauses branching.';
  * @type {Record<string, [string, string]>}
  */
 const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['banned', 'unbanned'], redo: ['allowed', 'rebanned']};
+const PROMPT_KINDS = ['prompt', 'prompting'];   // changes after which the text is the same
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 
@@ -103,7 +104,7 @@ export class BranchController {
     });
     // Before the bans themselves change: rows that are known may be shown at once.
     onDetail(draft, 'side', ({verb, step}) => {
-      if (step && !step.edit) this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text);
+      if (!step.edit) this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text);
     });
     this.edits = new RowEditing({
       branches, draft, refusal: () => (this.paused ? PAUSED : draft.selected ? SELECTION : ''), banned: () => this.hooks.prompt().banned ?? [],
@@ -132,7 +133,7 @@ export class BranchController {
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     onDetail(draft, 'change', ({kind, text}) => {
       if (kind === 'undo' || kind === 'redo') this.#confirm(kind === 'undo' ? 'undone' : 'redone', text);
-      this.edits.draftChanged(kind);
+      if (!PROMPT_KINDS.includes(kind)) this.edits.textChanged();
       if (kind !== 'accept') this.#update(kind);
     });
     // A composition that is given up changes nothing, but a request has waited for its end.
@@ -224,7 +225,8 @@ export class BranchController {
       return;
     }
     hooks.onBegin();
-    const view = known.revision === revision ? known.view : known.at(text, this.#settings);
+    // A known view of another visit of the text has no changed rows.
+    const view = known.revision === revision ? known.view : this.edits.list.length ? null : known.at(text, this.#settings);
     if (view && known.revision !== revision) this.#showKnown(revision, text, view);
     else this.#dispatch('expect', {revision});
     if (kind !== 'prompting') this.#request();
@@ -382,7 +384,7 @@ export class BranchController {
 
   /** @param {News} news @param {number} revision */
   #showFailure({sentence = ''}, revision) {
-    this.edits.forget();   // one of them may be the reason
+    this.edits.refuse();
     this.#forgetAnswers();
     header.clearErrors(this);
     header.showError(this, sentence);

@@ -3,7 +3,7 @@
 // Every change of the text or of the caret's position makes a new revision. Events: `change` {revision, kind}, where kind is
 // type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a turn, and with the `text` that
 // undo and redo have put there or taken away; `caret` {caret, selected} at every move; `side` {verb, step} when a step beside
-// the text is taken, undone or redone, and {verb: 'drop'} when some can no longer be undone.
+// the text is taken, undone or redone.
 /**
  * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, Moment, NewStep, Span, TextState}
  *   from '../core/types.d.ts'
@@ -84,6 +84,9 @@ export class TextOwner extends EventTarget {
   get steps() { return this.#history.steps; }
 
   get left() { return this.#history.left; }
+
+  /** The steps beside the text that were made at this point of its history and are not undone. */
+  get sideSteps() { return this.#side.at(this.#history.number); }
 
   get canUndo() { return this.#side.canUndo(this.#history.number) || this.#history.canUndo; }
 
@@ -179,12 +182,6 @@ export class TextOwner extends EventTarget {
     this.#history.close();
     this.#side.add(this.#history.number, step);
     dispatch(this, 'side', {verb: 'take', step});
-  }
-
-  /** Drop steps beside the text that no longer have a meaning. @param {(step: any) => boolean} isOver */
-  dropSideSteps(isOver) {
-    this.#side.drop(isOver);
-    dispatch(this, 'side', {verb: 'drop'});
   }
 
   undo() { return this.#moveSide('undo') || this.#travel('undo'); }

@@ -40,6 +40,8 @@ export class Tips {
       this.#touched = false;
       if (key === 'Escape') this.#show(null);
     }, {capture: true});
+    // A control that was used needs no explanation: what it has changed is to be seen.
+    document.addEventListener('click', ({target}) => { if (!this.#touched && target instanceof Node && this.#owner?.contains(target)) this.#show(null); }, {capture: true});
     // Not over the rows that answer an input.
     document.addEventListener('input', () => this.#show(null), {capture: true});
     // Nor beside a control that has moved: the sentence of the focus goes with it, since a focus may scroll.

@@ -292,13 +292,59 @@ def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
     expect(edited).to_have_count(0)
     press(visit, "Control+Shift+z")
     expect(edited).not_to_have_count(0)
-    # A change is gone with its text: the next undo is that of the text.
-    visit.type(" x")
-    expect(edited).to_have_count(0)
-    undo.click()
+
+
+@pytest.mark.parametrize("accept", ["Alt+1", "x"])
+def test_a_change_of_a_row_comes_back_with_its_text(visit: Visit, accept: str) -> None:
+    write(visit)
+    edited = visit.page.locator("#branches [data-edited]")
+    press(visit, "Alt+ArrowDown", "F2")
+    visit.page.locator(".row-editor").fill("never")
+    press(visit, "Enter")
+    expect(edited).not_to_have_count(0)
+    visit.wait_until_settled()
+    changed = visit.page.locator("#branches .branch").all_inner_texts()
+    visit.page.locator("#document textarea").focus()
+    press(visit, "Control+End", accept)
+    assert visit.text != TEXT
+    if accept == "x":
+        expect(edited).to_have_count(0)
+    press(visit, "Control+z")
     assert visit.text == TEXT
-    undo.click()
+    expect(edited).not_to_have_count(0)
+    visit.wait_until_settled()
+    assert visit.page.locator("#branches .branch").all_inner_texts() == changed
+    press(visit, "Control+z")
+    expect(edited).to_have_count(0)
+    assert visit.text == TEXT
+    press(visit, "Control+z")
     assert visit.text == ""
+
+
+def test_a_redo_after_a_change_loses_neither(visit: Visit) -> None:
+    write(visit)
+    edited = visit.page.locator("#branches [data-edited]")
+    press(visit, "Alt+1", "Control+z", "Alt+ArrowDown", "F2")
+    visit.page.locator(".row-editor").fill("never")
+    press(visit, "Enter")
+    expect(edited).not_to_have_count(0)
+    press(visit, "Control+Shift+z")
+    assert visit.text != TEXT
+    press(visit, "Control+z")
+    assert visit.text == TEXT
+    expect(edited).not_to_have_count(0)
+
+
+def test_after_a_change_the_focus_is_on_its_row_wherever_it_was(visit: Visit) -> None:
+    write(visit)
+    visit.page.locator("#depth").focus()
+    visit.page.locator("#branches .token").first.hover()
+    visit.page.locator("#branches .note .change").click()
+    visit.page.locator(".row-editor").fill("never")
+    press(visit, "Enter")
+    expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
+    visit.wait_until_settled()
+    assert focused(visit) == "token"
 
 
 def test_a_change_of_the_pinned_row_that_is_undone_pins_it_again(visit: Visit) -> None:

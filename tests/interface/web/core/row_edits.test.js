@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {NO_EDITS, editOf, editedPosition, editsAt, editsKept, replacementText, withEdit} from '../../../../interface/web/core/row_edits.js';
+import {MOST_EDITS, editOf, editedPosition, editsAfter, replacementText} from '../../../../interface/web/core/row_edits.js';
 
 test('a word that is typed keeps the white space before it, a sign does not, and nothing new is no change', () => {
   assert.equal(replacementText(' sea', 'sky'), ' sky');
@@ -21,22 +21,13 @@ test('a change keeps the tokens of the pieces before it', () => {
   assert.deepEqual(editOf(row, 1, ' x'), {revision: 8, pinned: true, edit: {row: [4, 5, 6, 7], before: [4], text: ' x'}});
 });
 
-test('changes add up within one revision of the text, to eight at most', () => {
-  let edits = NO_EDITS;
-  for (let count = 1; count <= 8; count += 1) {
-    edits = withEdit(edits, {revision: 3, edit: {row: [count], before: [], text: 'x'}});
-    assert.equal(editsAt(edits, 3).length, count);
-  }
-  assert.equal(withEdit(edits, {revision: 3, edit: {row: [9], before: [], text: 'x'}}), null);
-  assert.deepEqual(editsAt(edits, 4), []);
-  assert.deepEqual(withEdit(edits, {revision: 4, edit: {row: [9], before: [], text: 'y'}}),
-    {revision: 4, list: [{row: [9], before: [], text: 'y'}]});
-});
-
-test('changes stay with the same text, but for those that keep a banned token', () => {
-  const edits = {revision: 3, list: [{row: [1, 2], before: [1], text: ' a'}, {row: [4, 5], before: [], text: ' b'}]};
-  assert.deepEqual(editsKept(edits, 4, [2, 4]), {revision: 4, list: edits.list});
-  assert.deepEqual(editsKept(edits, 5, [1]), {revision: 5, list: [edits.list[1]]});
+test('the changes of a text are its own steps, eight at most, without those that keep a banned token', () => {
+  const step = (before, text = 'here') => ({edit: {row: [...before, 9], before, text: ' a'}, text, pinned: null});
+  const own = [step([1]), step([2])], steps = [own[0], {id: 1, text: 'here', banned: true}, step([3], 'elsewhere'), own[1]];
+  assert.deepEqual(editsAfter(steps, 'here', []), own.map(({edit}) => edit));
+  assert.deepEqual(editsAfter(steps, 'here', [1, 9]), [own[1].edit]);
+  assert.deepEqual(editsAfter(steps, 'nowhere', []), []);
+  assert.equal(editsAfter(Array.from({length: 9}, () => step([1])), 'here', []).length, MOST_EDITS);
 });
 
 test('a changed row is found by what was kept before the change and by its text', () => {
