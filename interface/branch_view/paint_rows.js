@@ -88,7 +88,7 @@ function paintTokens(tokens, row, {letters, fork}) {
   row.pieces.forEach((piece, index) => { if (piece.unsaid) buttons[index].before(makeSign(piece.unsaid)); });
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
   if (row.end) tokens.append(makeEnd(row.end));
-  if ((row.open && !row.limit) || isPartOfWord(row)) tokens.append(makeOpen());
+  if ((row.open && !row.limit && !row.unfollowed) || isPartOfWord(row)) tokens.append(makeOpen());
   if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row)));
   if (stopPhrase(row)) tokens.append(makeStop(stopPhrase(row), stopSentence(row)));
 }

@@ -23,7 +23,7 @@ export const MODES = {
   best_first: 'Best first: the likeliest whole rows that a search finds.',
   sampled: 'Sampled: rows drawn at random with the model’s odds.',
   diverse: 'Diverse: likely rows with few words in common.',
-  surprising: 'Surprising: the likeliest row, and unlike ones (1 % at least, at temperature 1).',
+  surprising: 'Surprising: the likeliest row, then rows unlike it that still have 1 % or more.',
 };
 
 /** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */

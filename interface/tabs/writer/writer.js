@@ -132,9 +132,14 @@ class WriterTab {
     find(key, '.guesses').hidden = !veiled;
   }
 
-  /** In a low window, as of a projector, the drawing begins at the window's end. In a narrow one it is above the buttons. */
+  /**
+   * Scroll to the drawing if less than half of it is seen, as in a low window of a projector. In a narrow window it is above
+   * the buttons.
+   */
   #scrollToDrawing() {
-    if (this.views.view === 'tree' && !matchMedia(NARROW).matches) find(this.tree.panel, '.tree-scroll').scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
+    if (this.views.view !== 'tree' || matchMedia(NARROW).matches) return;
+    const drawing = find(this.tree.panel, '.tree-scroll'), {top, height} = drawing.getBoundingClientRect();
+    if (top + height / 2 > innerHeight) drawing.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }
 
   get #prompt() {

@@ -99,6 +99,7 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   const wanted = {order: 'share', ...view.asked, ...settings}, odds = oddsOfView(view, wanted);
   const branches = shownBranches(view, wanted), apart = isCuttable(view.asked) ? [] : distinctLengths(branches.map(branch => branch.ids));
   const shown = branches.map((branch, index) => makeRow(branch, view, wanted, odds, apart[index]));
+  if (!growing && view.asked.mode === 'best_first') for (const row of shown) row.unfollowed = isUnfollowed(row, view.asked);
   const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
   const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : asBoundNearOne(tokenCoverage, wanted);
@@ -115,6 +116,13 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
     wordError: words ? Math.max(0, ...shown.map(row => (row.share.atLeast ? 0 : row.next_word?.error ?? 0))) : null,
   };
 }
+
+/**
+ * Whether a row of “best first” is shorter than asked for, since the search has ended before.
+ * @type {(row: Row, asked: View['asked']) => boolean}
+ */
+const isUnfollowed = ({ended, repeats, open, branch}, {until, depth}) =>
+  !ended && !repeats && (isTokenCount(until) ? branch.ids.length < tokensOfDepth(branch, depth) : open);
 
 /**
  * Coverage, as a lower bound if it is so near 1 that what is left is smaller than the error of the odds. What top-p leaves
@@ -190,12 +198,12 @@ function makeRow(branch, source, wanted, odds, apart = 0) {
   // A row that ends at once holds, before the end token, only the token that replaces the typed one.
   const held = pieces.length ? pieces[pieces.length - 1].tokens : Number(ended && Boolean(branch.healed));
   const until = endOf(wanted), repeats = Boolean(branch.repeats) && length === branch.ids.length;
-  const open = !ended && !repeats && !isTokenCount(until) && !pieces.some(piece => piece.ends >= ENDS[until]);
+  const open = !ended && !repeats && !branch.word && !isTokenCount(until) && !pieces.some(piece => piece.ends >= ENDS[until]);
   return {
     branch, nodes: source.nodes, ids: branch.ids.slice(0, length), figures, pieces, ended, healed: Boolean(branch.healed),
     path: oddsOfAll(figures), rawPath: sumOf(branch.logprobs.slice(0, length)),
     end: ended ? figures[figures.length - 1] : null, unsaid: length - held - Number(ended), raw: figures.some(figure => figure.raw),
-    pinned: false, extra: false, repeats, open, limit: open ? reachedLimit(length, branch, source.asked) : 0,
+    pinned: false, extra: false, repeats, unfollowed: false, open, limit: open ? reachedLimit(length, branch, source.asked) : 0,
     apart: 0, share: {p: 0}, rawShare: 0, cut: false, excludes: excludingSetting(wanted),
   };
 }

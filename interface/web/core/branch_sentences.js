@@ -24,7 +24,7 @@ const continuesWord = ({given, rows}) => rows.some(({pieces: [first]}) => contin
  * Empty if no row continues the word.
  * @param {Pick<DrawnView, 'given'> & Drawn} drawn
  */
-const unfinishedClause = drawn => (continuesWord(drawn) ? ', given all that you typed: your last word may go on' : '');
+const unfinishedClause = drawn => (continuesWord(drawn) ? ', after all that you typed: your last word may still go on' : '');
 
 const ANOTHER_TEMPERATURE = 'Temperature acts on each token: rows that lengthen your last word have one token less than those after it, and may change places with them.';
 const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need temperature 1 and top-p 1.';
@@ -99,7 +99,7 @@ function withoutBanned({wanted: {banned = 0, avoid = ''}, without}) {
  * @param {DrawnView['without']} without
  */
 function likelyBanned([likeliest]) {
-  return likeliest?.odds ? ` (${quotedText(likeliest.text)} would have ${formatPercent(likeliest.odds)})` : '';
+  return likeliest?.odds ? ` (the token ${quotedText(likeliest.text)} would have ${formatPercent(likeliest.odds)})` : '';
 }
 
 /** @param {RowSettings} settings */
@@ -192,7 +192,7 @@ export function progressSentence(reading, growing, asked) {
   const lengths = growing ? growing.filter(row => !row.extra && !row.ended && !row.repeats).map(row => row.branch.ids.length - tokensOfDepth(row, 0)) : [];
   if (!lengths.length) return '';
   const deep = Math.max(0, Math.min(...lengths, asked?.depth ?? Infinity));
-  return asked && (!asked.until || asked.until === 'tokens') ? `Thinking, ${deep} of ${asked.depth} deep` : `Thinking, ${deep} deep`;
+  return asked && (!asked.until || asked.until === 'tokens') ? `Each row has ${deep} of ${formatCount(asked.depth, 'token')} so far` : `Each row has ${formatCount(deep, 'token')} so far`;
 }
 
 /**
@@ -220,7 +220,7 @@ export function costFigures({cost, alone}, ahead) {
   const {passes, tokens, seconds} = cost;
   return [
     [formatCount(passes, 'pass', 'passes'), passes ? 'through the model, for all rows together' : 'through the model: these rows were computed before'],
-    [formatCount(tokens, 'token'), `read${alone ? `; with a request of its own for each row it would be ${formatNumber(alone)}` : ''}`],
+    [formatCount(tokens, 'token'), `computed for these rows${alone ? `; a request of its own for each row would compute ${formatNumber(alone)}` : ''}`],
     [seconds < 1 ? `${formatNumber(seconds * 1000)} ms` : `${seconds.toFixed(1)} s`, 'in all'],
     ...(ahead ? [/** @type {[string, string]} */ ([formatCount(ahead, 'token'), 'computed in advance, so that a click on a token with a dot is answered at once'])] : []),
   ];
@@ -270,17 +270,19 @@ export const nothingElse = ({temperature = 1, top_p: topP = 1}) =>
 
 /**
  * Why a row stops, where that is no ending, as a phrase; empty if it just reached its length.
- * @param {Pick<Row, 'repeats' | 'limit'>} row
+ * @param {Pick<Row, 'repeats' | 'limit'> & Partial<Pick<Row, 'unfollowed'>>} row
  */
-export const stopPhrase = ({repeats, limit}) => (repeats ? 'repeats' : limit ? `limit of ${formatCount(limit, 'token')}` : '');
+export const stopPhrase = ({repeats, limit, unfollowed}) =>
+  (repeats ? 'repeats' : limit ? `limit of ${formatCount(limit, 'token')}` : unfollowed ? 'not followed further' : '');
 
 /**
  * The same as a sentence.
- * @param {Pick<Row, 'repeats' | 'limit'>} row
+ * @param {Pick<Row, 'repeats' | 'limit'> & Partial<Pick<Row, 'unfollowed'>>} row
  */
-export const stopSentence = ({repeats, limit}) =>
+export const stopSentence = ({repeats, limit, unfollowed}) =>
   (repeats ? 'The row ends here: from here on it would repeat itself, or it repeats your text.'
-    : limit ? `The row stops at the limit of ${formatCount(limit, 'token')}, without the end that you asked for.` : '');
+    : limit ? `The row stops at the limit of ${formatCount(limit, 'token')}, without the end that you asked for.`
+      : unfollowed ? '“Best first” spends its work on the likeliest rows: this one was not followed further.' : '');
 
 /**
  * What the sign of an ending means.

@@ -31,7 +31,7 @@ const SPACE = '\u00a0';  // between a figure and its sign, where no line breaks
 export function formatPercent({p, bound = false, atLeast = false}) {
   const hundredths = p * 100, figure = (/** @type {number | string} */ value) => `${value}${SPACE}%`;
   if (bound) return `≤${SPACE}${hundredths < LEAST ? figure(LEAST) : p >= 0.995 ? figure(100) : formatPercent({p})}`;
-  if (atLeast) return `≥${SPACE}${p >= 0.995 ? figure(99) : hundredths < LEAST ? figure(0) : formatPercent({p})}`;
+  if (atLeast) return p >= 0.995 ? `>${SPACE}${figure(99)}` : `≥${SPACE}${hundredths < LEAST ? figure(0) : formatPercent({p})}`;
   if (hundredths >= 99.5 && hundredths < 99.9995) return `>${SPACE}${figure(99)}`;
   if (hundredths < LEAST) return hundredths > 0 ? `<${SPACE}${figure(LEAST)}` : figure(0);
   return figure(Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1)));

@@ -268,6 +268,8 @@ export interface Row {
   open: boolean;
   /** If it is open and has as many tokens as it may have: their number; else 0. */
   limit: number;
+  /** Whether the search of “best first” has ended before it had the length that is asked for. */
+  unfollowed: boolean;
   /** The length of the shortest prefix that no other row has, and its odds. */
   apart: number;
   share: Odds;

@@ -1105,7 +1105,7 @@ def test_each_state_of_the_branch_view_has_a_sentence(bench: Bench) -> None:
     bench.show(None, state="thinking", reading=[512, 2000])
     assert "Reading: 512 of 2,000 tokens" in bench.note
     bench.show(likely(5, 3) | {"asked": ASKED | {"depth": 7}}, state="thinking")
-    assert "Thinking, 3 of 7 deep" in bench.note
+    assert "Each row has 3 of 7 tokens so far" in bench.note
     bench.send("state", state="paused", note=None)
     assert bench.page.get_attribute("#branches", "data-state") == "paused" and "Paused" in bench.note
     bench.show(None, state="error", note="The model has gone.")
@@ -1138,7 +1138,7 @@ def test_the_meter_says_what_the_view_cost(bench: Bench) -> None:
     bench.show(likely())
     meter = bench.page.locator("#meter")
     assert (meter.get_attribute("data-passes"), meter.get_attribute("data-tokens")) == ("4", "19")
-    assert "a request of its own for each row it would be 611" in meter.text_content()
+    assert "a request of its own for each row would compute 611" in meter.text_content()
     assert "61 ms" in meter.text_content()
     view = likely()
     view["cost"] |= {"passes": 0, "tokens": 0}

@@ -430,6 +430,17 @@ test('a tree covers its own rows alone, those of every level also shorter ones t
   assert.ok(coversSettings(viewOf([], {mode: 'every_level'}), {depth: 1}));
 });
 
+test('a row of “best first” that was not followed to its depth says so, once the search has ended', () => {
+  const first = pathOf(likeliest([], 1), 5), [ids, ...others] = [likeliest([], 2)[1], first];
+  const view = viewOf([...others, pathOf([ids], 2)], {k: 2, depth: 5, mode: 'best_first'}), marks = (...more) => shapeRows(view, ...more).rows.map(({unfollowed}) => unfollowed);
+  assert.deepEqual(marks(), [false, true]);
+  assert.deepEqual(marks({}, null, true), [false, false], 'while rows grow');
+  view.branches[1].repeats = true;
+  assert.deepEqual(marks(), [false, false]);
+  const likely = viewOf([...others, pathOf([ids], 2)], {k: 2, depth: 5});
+  assert.deepEqual(shapeRows(likely).rows.map(({unfollowed}) => unfollowed), [false, false]);
+});
+
 test('rows up to an end are covered by longer rows that reach it or have ended', () => {
   const view = likelyView(2, 3);
   view.branches.forEach(({pieces}) => pieces.forEach((piece, index) => { piece.ends = [0, 2, 0][index]; }));

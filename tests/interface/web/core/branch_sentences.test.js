@@ -81,14 +81,14 @@ test('progress says first how far the text is read', () => {
 });
 
 test('progress says how deep all growing rows are', () => {
-  assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Thinking, 3 of 7 deep');
-  assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Thinking, 3 of 7 deep');
-  assert.equal(words.progressSentence(null, [grown(3), grown(2, {repeats: true})], {depth: 7}), 'Thinking, 3 of 7 deep');
-  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 2}]})], {depth: 7}), 'Thinking, 2 of 7 deep');
-  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Thinking, 3 of 7 deep');
-  assert.equal(words.progressSentence(null, [grown(8, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Thinking, 7 of 7 deep');
-  assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Thinking, 0 of 7 deep');
-  assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Thinking, 3 deep');
+  assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Each row has 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Each row has 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(2, {repeats: true})], {depth: 7}), 'Each row has 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 2}]})], {depth: 7}), 'Each row has 2 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Each row has 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(8, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Each row has 7 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Each row has 0 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Each row has 3 tokens so far');
 });
 
 test('a row says why it stops, where that is no ending', () => {
@@ -114,7 +114,7 @@ test('the summary says which odds the shares are', () => {
   assert.equal(caption(), `A row’s share is the chance that its part in bold comes next: a token, as the model gives it. ${CLICK}`);
   assert.equal(caption({firsts: false}), `A row’s share is the chance that its part in bold comes next: all up to where it differs from the other rows, as the model gives it. ${CLICK}`);
   const first = 'A row’s share is the chance that its part in bold comes next: a token, as the model gives it';
-  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, given all that you typed: your last word may go on. ${CLICK}`);
+  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after all that you typed: your last word may still go on. ${CLICK}`);
   assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CLICK}`);
 });
 
@@ -171,10 +171,10 @@ const cost = {passes: 4, tokens: 19, seconds: 0.0614};
 test('the meter shows passes, tokens and time', () => {
   assert.deepEqual(words.costFigures({cost, alone: 1611}, 0), [
     ['4 passes', 'through the model, for all rows together'],
-    ['19 tokens', 'read; with a request of its own for each row it would be 1,611'], ['61 ms', 'in all'],
+    ['19 tokens', 'computed for these rows; a request of its own for each row would compute 1,611'], ['61 ms', 'in all'],
   ]);
   assert.deepEqual(words.costFigures({cost: {passes: 0, tokens: 1, seconds: 1.26}, alone: 0}, 30), [
-    ['0 passes', 'through the model: these rows were computed before'], ['1 token', 'read'], ['1.3 s', 'in all'],
+    ['0 passes', 'through the model: these rows were computed before'], ['1 token', 'computed for these rows'], ['1.3 s', 'in all'],
     ['30 tokens', 'computed in advance, so that a click on a token with a dot is answered at once'],
   ]);
   assert.equal(words.costFigures({cost: {...cost, passes: 1, seconds: 1}}, 0)[0][0], '1 pass');

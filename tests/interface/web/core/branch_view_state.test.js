@@ -140,7 +140,7 @@ test('the description of the pointed button replaces the summary', () => {
   const found = describe(state, target);
   assert.equal(found.text, row.pieces.slice(0, 3).map(piece => piece.text).join(''));
   assert.deepEqual([found.id, found.own, found.bannable], [row.ids[2], row.pieces[2].text, true]);
-  assert.deepEqual(noteOf(state), {sentence: found.sentence, progress: '', bannable: true, editable: true});
+  assert.deepEqual(noteOf(state), {sentence: found.sentence, progress: '', own: found.own, bannable: true, editable: true});
   assert.match(found.sentence, /after the text before it/);
 });
 
@@ -252,7 +252,7 @@ test('a refusal says the reason that is given, and is announced again when it is
 
 test('a growing view of the present text says how deep it is; an older one does not', () => {
   const growing = run([{type: 'settings', settings: SETTINGS}, show(1, likelyView(), {state: 'thinking'})]);
-  assert.equal(noteOf(growing).progress, 'Thinking, 5 of 5 deep');
+  assert.equal(noteOf(growing).progress, 'Each row has 5 of 5 tokens so far');
   assert.equal(noteOf(run([{type: 'expect', revision: 2}], growing)).progress, '');
   assert.equal(noteOf(run([show(2, null, {reading: [3, 10]})], growing)).progress, 'Reading: 3 of 10 tokens');
   assert.equal(noteOf(settled()).progress, '');

@@ -41,7 +41,7 @@ test('an upper bound is shown with ≤', () => {
 test('a lower bound is shown with ≥', () => {
   assert.equal(percent({p: 0.25, atLeast: true}), '≥ 25 %');
   assert.equal(percent({p: 0.994, atLeast: true}), '≥ 99 %');
-  assert.equal(percent({p: 0.995, atLeast: true}), '≥ 99 %');
+  assert.equal(percent({p: 0.995, atLeast: true}), '> 99 %');
   assert.equal(percent({p: 0.00000101, atLeast: true}), '≥ 0.0001 %');
   assert.equal(percent({p: 0.0000009, atLeast: true}), '≥ 0 %');
 });
