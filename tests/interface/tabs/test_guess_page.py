@@ -206,10 +206,12 @@ def test_the_tree_shows_nothing_that_is_hidden(visit: Visit, shape: str) -> None
 def test_the_line_on_tab_says_what_tab_does_before_and_after_the_guess(visit: Visit) -> None:
     wait_for_answer(visit)
     line = visit.page.locator("#tab-key")
-    expect(line).to_have_text("While you guess there is no grey text: Tab leads to the field of your guess.", use_inner_text=True)
+    guessing = "While you guess there is no grey text: Tab leads to the field of your guess."
+    writing = "While you write, Tab accepts the grey text; Esc, then Tab leaves the box."
+    expect(line).to_have_text(guessing, use_inner_text=True)
     visit.page.locator("#document textarea").focus()
     visit.page.keyboard.press("End")
     visit.page.keyboard.press("Tab")
     visit.page.keyboard.press("Tab")
     visit.page.locator("#guess-skip").click()
-    expect(line).to_have_text("While you write, Tab accepts the grey text; Esc, then Tab leaves the box.", use_inner_text=True)
+    expect(line).to_have_text(writing, use_inner_text=True)
