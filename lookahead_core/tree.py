@@ -6,6 +6,7 @@ a node's prediction never becomes invalid. This module imports the standard libr
 
 from __future__ import annotations
 
+import secrets
 import weakref
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,11 @@ MAX_MEMO = 256
 
 NEVER = -1
 """The `last_view` of a node that no view has shown yet."""
+
+
+def new_session_key() -> str:
+    """Return a random session key: 256 bits as 43 letters, digits, hyphens and underscores."""
+    return secrets.token_urlsafe(32)
 
 
 @dataclass(slots=True)
@@ -85,7 +91,10 @@ class TokenTree:
     trunk or in use by a grower. Pruning does not free the nodes' cache slots: `Engine.free` does.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, session_key: str = "") -> None:
+        """`session_key` is shared by the trees of one person; empty for a new one."""
+        self.session_key = session_key or new_session_key()
+        """A random secret that stands for the person whose texts these are; it must be in no log, page or export."""
         self.view = 0
         """The number of the current view."""
         self.root = Node(self, None, -1)

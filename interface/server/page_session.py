@@ -15,6 +15,7 @@ from interface.server.column_views import ColumnViews
 from interface.server.prefetched_views import AHEAD_BYTES, inserted, view_key, views_of
 from lookahead_core.engines.dispatch import WAITING, dispatcher_of
 from lookahead_core.errors import LookaheadError
+from lookahead_core.tree import TokenTree, new_session_key
 
 if TYPE_CHECKING:
     from lookahead_core import Document, Lookahead, Model
@@ -65,13 +66,16 @@ class PageSession:
     background = False
     """Whether the requests of other pages go first; see `Scheduler.submit`."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, session_key: str = "") -> None:
+        """`session_key` is that of the page's other session, for a session of one of its columns."""
         self.model = model
+        self.session_key = session_key or new_session_key()
+        """The key of all trees of the page, see `TokenTree.session_key`."""
         self.document: Document | None = None
         self._message: MessageContext | None = None
         self._conversation: Conversation | None = None
         self._shown: Lookahead | None = None
-        self._columns = ColumnViews(lambda: PageSession(model), paint_steps)
+        self._columns = ColumnViews(lambda: PageSession(model, self.session_key), paint_steps)
 
     @property
     def tree_bytes(self) -> int:
@@ -244,7 +248,8 @@ class PageSession:
             self._require_room(opening, in_conversation=request.conversation is not None)
             model = replace(model, end_token_ids=model.end_token_ids | talk.turn_end_ids)
         self._conversation = talk
-        return Document(model, opening=opening, tree=None if self.document is None else self.document.tree)
+        tree = TokenTree(self.session_key) if self.document is None else self.document.tree
+        return Document(model, opening=opening, tree=tree)
 
     def _require_room(self, prompt: Sequence[int], *, in_conversation: bool) -> None:
         """Raise LookaheadError if a prompt (token ids) leaves less than about a quarter of the model's context free.

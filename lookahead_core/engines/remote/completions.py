@@ -48,6 +48,11 @@ class ServerToken:
     logprobs: dict[int, float]
     """The natural log-probabilities of the likeliest tokens by token id, this one included."""
 
+    @property
+    def likeliest(self) -> int:
+        """The id of the likeliest token; of several, this token if it is among them, else the lowest id."""
+        return min(self.logprobs, key=lambda each: (-self.logprobs[each], each != self.token_id, each))
+
 
 class Completions:
     """The completions call of one model on a server."""
@@ -56,12 +61,15 @@ class Completions:
         self.connection = connection
         self.model_name = model_name
 
-    def tokens(self, prompts: Sequence[Sequence[int]], count: int, logprobs: int) -> Generator[ServerToken, None, None]:
+    def tokens(
+        self, prompts: Sequence[Sequence[int]], count: int, logprobs: int, salt: str = ""
+    ) -> Generator[ServerToken, None, None]:
         """Yield `count` greedy tokens after each prompt as they arrive, in order for each prompt, in one request.
 
-        End tokens do not end a prompt's tokens. `logprobs` is the number of log-probabilities, or ALL. The generator
-        may be closed, which stops the server's work. Raises ServerFault, also if tokens are missing at the end,
-        ServerRefusal, and MissingFields.
+        End tokens do not end a prompt's tokens. `logprobs` is the number of log-probabilities, or ALL. The server's
+        prefix cache is shared with requests of the same `salt` only, and of all others without one if it is empty. The
+        generator may be closed, which stops the server's work. Raises ServerFault, also if tokens are missing at the
+        end, ServerRefusal, and MissingFields.
         """
         body = {
             "model": self.model_name,
@@ -69,6 +77,7 @@ class Completions:
             "max_tokens": count,
             "logprobs": logprobs,
             **GREEDY,
+            **({"cache_salt": salt} if salt else {}),
         }
         seen = [0] * len(prompts)
         with contextlib.closing(self.connection.events("completions", body)) as events:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -13,18 +13,14 @@ from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import LogitRows
-from lookahead_core.engines.remote.completions import ALL, Completions, MissingFields, ServerToken
+from lookahead_core.engines.remote.completions import ALL, Completions, ServerToken
+from lookahead_core.engines.remote.prompt_answers import Prompt, PromptToken, answers
 from lookahead_core.engines.remote.remote_scores import RemoteScores
-from lookahead_core.engines.remote.server_errors import Retries, RowsUnavailable, ServerFault
+from lookahead_core.engines.remote.server_errors import RowsUnavailable, ServerFault
 from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
-from lookahead_core.errors import LookaheadError, ModelError
 from lookahead_core.prediction import Prediction
 from lookahead_core.tree import Node, TokenTree
 
-MOST_PROMPTS = 256
-"""Maximum number of prompts in a request; vLLM takes up to 1,024."""
-MOST_WHOLE_ROWS = 8
-"""Maximum number of prompts in a request for the log-probabilities of all tokens: each row is megabytes of JSON."""
 COLD_TOKENS = 32
 """Tokens that several prompts share, without a prediction near their end, from which on they are sent alone first: the
 server's prefix cache then has them for all. One or two of the server's blocks."""
@@ -97,17 +93,11 @@ class RemoteEngine:
 
         There are more requests where the server's answer breaks off, or if its tokens are not the likeliest ones.
         """
-        retries = Retries()
-        ends = _unfinished(nodes, depth, stop)
-        while ends:
-            growing = _Branches(ends[:MOST_PROMPTS], depth, stop)
-            try:
-                for grown in self._grow(growing):
-                    retries.note_progress()
-                    yield grown
-            except ServerFault as fault:
-                retries.wait_after(fault)
-            ends = _unfinished([*growing.tips, *ends[len(growing.tips) :]], depth, stop)
+        branches = _Branches(_unfinished(nodes, depth, stop), depth, stop)
+        with contextlib.closing(self._answers(branches.prompts, self.most)) as found:
+            for each in found:
+                branches.add(each, self._prediction(each.token))
+                yield from branches.new_levels()
 
     def free(self, nodes: Sequence[Node]) -> None:
         """Do nothing: the server's cache is its own."""
@@ -120,63 +110,53 @@ class RemoteEngine:
 
     def _predictions(self, nodes: Sequence[Node]) -> dict[Node, Prediction]:
         """Return the predictions after these nodes, which must be without repetitions, in their order."""
-        found: dict[Node, Prediction] = {}
-        for start in range(0, len(nodes), MOST_PROMPTS):
-            for node, token in self._next_tokens(nodes[start : start + MOST_PROMPTS], self.most):
-                found[node] = self._prediction(token)
-        return {node: found[node] for node in nodes}
+        return {node: self._prediction(token) for node, token in self._next_tokens(nodes, self.most).items()}
 
     def _rows(self, nodes: Sequence[Node]) -> torch.Tensor:
         """Return the log-probabilities of all tokens, of shape (nodes, vocabulary); RowsUnavailable if it cannot be."""
         if not self.whole_rows:
             raise RowsUnavailable(self.address, self.most)
         self._warm(nodes)
-        found: dict[Node, torch.Tensor] = {}
-        for start in range(0, len(nodes), MOST_WHOLE_ROWS):
-            for node, token in self._next_tokens(nodes[start : start + MOST_WHOLE_ROWS], ALL):
-                found[node] = self._whole_row(token)
-        return torch.stack([found[node] for node in nodes])
+        return torch.stack([self._whole_row(token) for token in self._next_tokens(nodes, ALL).values()])
 
     def _whole_row(self, token: ServerToken) -> torch.Tensor:
         if token.logprobs.keys() != set(range(self.vocabulary)):
             raise ServerFault(f"{self.address} has left out tokens of its answer; try again.", retry=False)
         return torch.tensor([token.logprobs[token_id] for token_id in range(self.vocabulary)], dtype=torch.float32)
 
-    def _next_tokens(self, nodes: Sequence[Node], logprobs: int) -> Iterator[tuple[Node, ServerToken]]:
-        """Yield each node with the token that follows it, in any order; one request, and more after faults."""
-        retries, missing = Retries(), list(nodes)
-        while missing:
-            asked = missing
-            try:
-                for token in self._request(asked, 1, logprobs):
-                    node = asked[token.prompt]
-                    missing = [each for each in missing if each is not node]
-                    retries.note_progress()
-                    yield node, token
-            except ServerFault as fault:
-                retries.wait_after(fault)
+    def _next_tokens(self, nodes: Sequence[Node], logprobs: int) -> dict[Node, ServerToken]:
+        """Return the token after each of these nodes, which must be without repetitions, in their order."""
+        prompts = {_prompt(node, 1): node for node in nodes}
+        found = {prompts[each.prompt]: each.token for each in self._answers(prompts, logprobs)}
+        return {node: found[node] for node in nodes}
 
-    def _request(self, nodes: Sequence[Node], tokens: int, logprobs: int) -> Generator[ServerToken, None, None]:
-        """Yield the tokens of one request: `tokens` after each node. Raises LookaheadError if they do not fit."""
-        deepest = max(node.depth for node in nodes)
-        if deepest + tokens > self.most_tokens:
-            # The server would cut the answer silently.
-            raise LookaheadError(
-                f"The text and {tokens} more tokens are longer than the {self.most_tokens} tokens that "
-                f"{self.address} reads: shorten the text, or the branches."
+    def _answers(self, prompts: Mapping[Prompt, Node], logprobs: int) -> Generator[PromptToken, None, None]:
+        """Yield the tokens after the prompts, which end at these nodes, with requests for each person's prompts.
+
+        Counts the requests and tokens.
+        """
+        by_key: dict[str, list[Prompt]] = {}
+        for prompt, node in prompts.items():
+            by_key.setdefault(node.tree.session_key, []).append(prompt)
+        for salt, own in by_key.items():
+            found = answers(
+                self._completions,
+                own,
+                logprobs=logprobs,
+                salt=salt,
+                most_tokens=self.most_tokens,
+                on_request=lambda sent: self._count_pass({prompts[each].tree for each in sent}),
             )
+            with contextlib.closing(found):
+                for each in found:
+                    prompts[each.prompt].tree.work.tokens += 1
+                    yield each
+
+    def _count_pass(self, trees: Iterable[TokenTree]) -> None:
         with self._lock:
             self.passes += 1
-        for tree in {node.tree for node in nodes}:
-            tree.work.passes += 1
-        prompts = [node.tree.token_ids(node) for node in nodes]
-        with contextlib.closing(self._completions.tokens(prompts, tokens, logprobs)) as found:
-            try:
-                for token in found:
-                    nodes[token.prompt].tree.work.tokens += 1
-                    yield token
-            except MissingFields as missing:
-                raise ModelError(f"{self.address} no longer answers with {missing}; check the server.") from None
+            for tree in trees:
+                tree.work.passes += 1
 
     def _warm(self, nodes: Sequence[Node]) -> None:
         """Evaluate what several prompts of a tree have in common, unless that is short or the server knows it."""
@@ -186,58 +166,40 @@ class RemoteEngine:
             for node, prediction in self._predictions(cold).items():
                 node.prediction = prediction
 
-    def _grow(self, branches: _Branches) -> Iterator[list[Node]]:
-        """Yield the new nodes of each level, as they come, of one request for all branches that have room for it."""
-        tokens = max(branches.depth - node.depth for node in branches.tips)
-        # Branches may begin at different depths: those without room for so many tokens are for a later request.
-        fitting = [index for index, node in enumerate(branches.tips) if node.depth + tokens <= self.most_tokens]
-        fitting = fitting or list(range(len(branches.tips)))
-        nodes = [branches.tips[index] for index in fitting]
-        with contextlib.closing(self._request(nodes, tokens, self.most)) as answer:
-            growing = dict(enumerate(fitting))
-            for token in answer:
-                if token.prompt not in growing:
-                    continue
-                if not branches.add(growing[token.prompt], token.token_id, self._prediction(token)):
-                    del growing[token.prompt]
-                yield from branches.new_levels(growing.values())
-                if not growing:
-                    return
-
     def _prediction(self, token: ServerToken) -> Prediction:
         return truncated_prediction(token.logprobs, self.vocabulary, first=token.token_id)
 
 
 class _Branches:
-    """Greedy branches while the tokens of one request come, and which of their levels are complete."""
+    """Greedy branches while their tokens come, and which of their levels are complete."""
 
     def __init__(self, ends: Sequence[Node], depth: int, stop: frozenset[int]) -> None:
         """`ends` are the nodes below which they grow, without predictions."""
-        self.depth = depth
-        self.tips = list(ends)
-        """The last node of each branch."""
-        self._stop = stop
-        self._grown: list[list[Node]] = [[] for _ in ends]
+        self.prompts = {_prompt(node, depth - node.depth, stop): node for node in ends}
+        """The prompt of each branch, with the node below which it grows."""
+        self._tips = dict(self.prompts)
+        self._grown: dict[Prompt, list[Node]] = {prompt: [] for prompt in self.prompts}
         self._levels = 0
 
-    def add(self, index: int, token_id: int, prediction: Prediction) -> bool:
-        """Add the next node to a branch, from the prediction at its tip; return whether the request may go on there.
-
-        It may not at the branch's end, and where the server has gone on with another token than the likeliest.
-        """
-        tip = self.tips[index]
+    def add(self, answer: PromptToken, prediction: Prediction) -> None:
+        """Add the next node to a branch, from the prediction at its tip."""
+        tip = self._tips[answer.prompt]
         tip.prediction = prediction
         tip.tree.mark_visible(tip)
-        child = self.tips[index] = tip.tree.expand(tip, best_token(tip))
-        self._grown[index].append(child)
-        return child.token_id == token_id and child.depth < self.depth and child.token_id not in self._stop
+        child = self._tips[answer.prompt] = tip.tree.expand(tip, best_token(tip))
+        self._grown[answer.prompt].append(child)
 
-    def new_levels(self, growing: Iterable[int]) -> Iterator[list[Node]]:
-        """Yield the new nodes of each level that is complete: all branches in `growing` have reached it."""
-        least = min((len(self._grown[index]) for index in growing), default=max(map(len, self._grown)))
+    def new_levels(self) -> Iterator[list[Node]]:
+        """Yield the new nodes of each level that is complete: all unfinished branches have reached it."""
+        growing = [len(nodes) for prompt, nodes in self._grown.items() if prompt.count]
+        least = min(growing, default=max(map(len, self._grown.values())))
         while self._levels < least:
-            yield [nodes[self._levels] for nodes in self._grown if len(nodes) > self._levels]
+            yield [nodes[self._levels] for nodes in self._grown.values() if len(nodes) > self._levels]
             self._levels += 1
+
+
+def _prompt(node: Node, count: int, stop: frozenset[int] = frozenset()) -> Prompt:
+    return Prompt(node.tree.token_ids(node), count, stop)
 
 
 def _unfinished(nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> list[Node]:
