@@ -11,6 +11,7 @@ import torch
 
 from lookahead_core.engines.cpu.prepare import Computation
 from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree
+from lookahead_core.engines.feed import read_all
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import LogitRows
 from lookahead_core.engines.remote.completions import ALL, Completions, ServerToken
@@ -131,26 +132,32 @@ class RemoteEngine:
         return {node: found[node] for node in nodes}
 
     def _answers(self, prompts: Mapping[Prompt, Node], logprobs: int) -> Generator[PromptToken, None, None]:
-        """Yield the tokens after the prompts, which end at these nodes, with requests for each person's prompts.
+        """Yield the tokens after these prompts, which end at the given nodes, and count requests and tokens.
 
-        Counts the requests and tokens.
+        The prompts of each person are a request of their own; these are made at the same time.
         """
         by_key: dict[str, list[Prompt]] = {}
         for prompt, node in prompts.items():
             by_key.setdefault(node.tree.session_key, []).append(prompt)
-        for salt, own in by_key.items():
-            found = answers(
+
+        def sent(some: Sequence[Prompt]) -> None:
+            self._count_pass({prompts[each].tree for each in some})
+
+        parts = [
+            answers(
                 self._completions,
                 own,
                 logprobs=logprobs,
                 salt=salt,
                 most_tokens=self.most_tokens,
-                on_request=lambda sent: self._count_pass({prompts[each].tree for each in sent}),
+                on_request=sent,
             )
-            with contextlib.closing(found):
-                for each in found:
-                    prompts[each.prompt].tree.work.tokens += 1
-                    yield each
+            for salt, own in by_key.items()
+        ]
+        with contextlib.closing(read_all(parts)) as found:
+            for each in found:
+                prompts[each.prompt].tree.work.tokens += 1
+                yield each
 
     def _count_pass(self, trees: Iterable[TokenTree]) -> None:
         with self._lock:

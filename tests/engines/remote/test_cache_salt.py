@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -83,3 +84,11 @@ def test_a_page_has_one_salt_for_its_rows_columns_and_conversations_and_another_
         answer(session, columns=columns, number=3)
     keys = [session.session_key for session in sessions]
     assert set(salts(server)) == set(keys) and keys[0] != keys[1]
+
+
+def test_requests_with_different_salts_are_made_at_the_same_time(server: CompletionsServer, remote: Model) -> None:
+    documents = [Document(remote, TEXT) for _ in range(4)]
+    server.event_seconds = 0.1
+    started = time.perf_counter()
+    lookahead_batch(documents, k=1, depth=2)
+    assert time.perf_counter() - started < 0.6  # one after the other: 0.8 seconds
