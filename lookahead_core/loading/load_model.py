@@ -25,7 +25,7 @@ from lookahead_core.loading.quantization import (
     describe_quantization,
     quantization_config,
 )
-from lookahead_core.loading.server import connect, is_address
+from lookahead_core.loading.server import addresses_of, connect
 from lookahead_core.loading.sources import load_weights
 from lookahead_core.loading.special_tokens import first_end_tokens, first_start_token
 from lookahead_core.model import Model
@@ -71,16 +71,19 @@ def load_model(
     only. Its `tokenizer` may also be a folder or Hub id; without one the folder or Hub id is used that the server
     names. Options that would load a model otherwise raise ValueError.
 
+    Several addresses, as a list or separated by commas, are replicas: servers of the same model. A document stays on
+    one of them, and goes on at another if that one no longer answers.
+
     Raises ValueError for a wrong option, and ModelError, which says what to do, if the model cannot be loaded.
     """
     settings = settings or Settings.from_env()
-    if is_address(address := settings.model if source is None else source):
+    if addresses := addresses_of(settings.model if source is None else source):
         _check_server_options(
             dtype=dtype, device=device, engine=engine, device_map=device_map, quantize=quantize, revision=revision
         )
         settings = replace(settings, trust_remote_code=trust_remote_code or settings.trust_remote_code)
         report("Connecting to the model's server", None)
-        return connect(address, model_name, tokenizer, OWN_TOKENIZER, settings)
+        return connect(addresses, model_name, tokenizer, OWN_TOKENIZER, settings)
     engine = settings.engine if engine == "auto" else engine
     is_loaded = source is not None and not isinstance(source, str | os.PathLike)
     if not is_loaded:

@@ -1,70 +1,80 @@
-"""connect: make a `Model` from the address of a server, after checking what its answers hold."""
+"""connect: make a `Model` from the addresses of one or several servers, after checking what their answers hold."""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
-from lookahead_core.engines.prediction_rows import TOP_TOKENS
-from lookahead_core.engines.remote.completions import ALL, Completions, MissingFields, ServerToken
+from lookahead_core.engines.remote.completions import Completions
 from lookahead_core.engines.remote.remote_engine import RemoteEngine
+from lookahead_core.engines.remote.replicas import Replica, Replicas
 from lookahead_core.engines.remote.server_connection import ServerConnection
-from lookahead_core.engines.remote.server_errors import Retries, ServerFault, ServerRefusal
-from lookahead_core.errors import LookaheadError, ModelError
+from lookahead_core.errors import ModelError
 from lookahead_core.loading.from_transformers import PretrainedSource, quiet_loading
+from lookahead_core.loading.served_model import NoAnswer, ServedModel, inspect
 from lookahead_core.loading.special_tokens import first_end_tokens, first_start_token
 from lookahead_core.model import Model
 from lookahead_core.settings import Settings
 from lookahead_core.text.codec import TextCodec
 
-T = TypeVar("T")
-COUNTS = (TOP_TOKENS, 20, 5, 1)
-"""Numbers of log-probabilities that are tried in turn: as many as predictions keep, the defaults of servers, one."""
-UNKNOWN_CONTEXT = 2048
-"""Tokens that a server is taken to read if it does not say; it would cut longer answers silently."""
 
+def addresses_of(source: Any) -> list[str]:
+    """Return the addresses of servers in a source of `load_model`, each once; [] for any other source.
 
-def is_address(source: Any) -> bool:
-    """Whether a source of `load_model` is the address of a server."""
-    return isinstance(source, str) and source.startswith(("http://", "https://"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Served:
-    """A model as the server lists it."""
-
-    name: str
-    root: str
-    """The folder or Hub id that the server has loaded; the name if it does not say."""
-    most_tokens: int
-    """Tokens of prompt and answer together."""
-
-
-def connect(address: str, model_name: str | None, tokenizer: Any, own_tokenizer: Any, settings: Settings) -> Model:
-    """Return a `Model` whose predictions the server at `address` computes, for `load_model`.
-
-    `model_name` may be None if the server serves one model. `tokenizer` is a tokenizer, a folder or Hub id of one, None
-    for none, or `own_tokenizer` for that of the folder or Hub id that the server names. Raises ModelError, which says
-    what to do, if the server cannot be reached, lacks the model or what this library needs, or no tokenizer is found.
+    That is a list of addresses, or a string of one or several, separated by commas.
     """
-    _check_address(address)
-    connection = ServerConnection(address, key=settings.server_key, seconds=settings.server_seconds)
+    parts = [part.strip() for part in source.split(",")] if isinstance(source, str) else source
+    if not isinstance(parts, list | tuple) or not parts or not all(map(_is_address, parts)):
+        return []
+    return list(dict.fromkeys(part.rstrip("/") for part in parts))
+
+
+def _is_address(part: Any) -> bool:
+    return isinstance(part, str) and part.startswith(("http://", "https://"))
+
+
+def connect(
+    addresses: Sequence[str], model_name: str | None, tokenizer: Any, own_tokenizer: Any, settings: Settings
+) -> Model:
+    """Return a `Model` whose predictions the servers at `addresses` compute, for `load_model`.
+
+    All must serve the same model; one that does not answer now is used from its return on, if another one does.
+    `model_name` may be None if they serve one model. `tokenizer` is a tokenizer, a folder or Hub id of one, None for
+    none, or `own_tokenizer` for that of the folder or Hub id that a server names. Raises ModelError, which says what to
+    do, if no server can be reached, one lacks the model or what this library needs, or no tokenizer is found.
+    """
+    for address in addresses:
+        _check_address(address)
+    connections = [
+        ServerConnection(address, key=settings.server_key, seconds=settings.server_seconds) for address in addresses
+    ]
     try:
-        served = _find(connection, model_name)
-        location = tokenizer if isinstance(tokenizer, str | os.PathLike) else served.root
+        found, reasons = _inspect_all(connections, model_name)
+        location = tokenizer if isinstance(tokenizer, str | os.PathLike) else found[0].root
         if tokenizer is own_tokenizer or location is tokenizer:
-            tokenizer = _load_tokenizer(os.fspath(location), address, settings.trust_remote_code)
+            tokenizer = _load_tokenizer(os.fspath(location), found[0].address, settings.trust_remote_code)
         configs = _configs(os.fspath(location), settings.trust_remote_code)
-        engine = _engine(connection, served, lambda: _vocabulary(configs, tokenizer))
+        served = _common(found, lambda: _vocabulary(configs, tokenizer))
     except BaseException:
-        connection.close()
+        for connection in connections:
+            connection.close()
         raise
+    replicas = [Replica(Completions(each, served.name), reasons.get(each.address, "")) for each in connections]
+    whole_rows = all(each.vocabulary for each in found)
+    engine = RemoteEngine(
+        Replicas(replicas, functools.partial(_why_out, found[0], served, whole_rows)),
+        most=served.most,
+        vocabulary=served.vocabulary,
+        most_tokens=served.most_tokens,
+        whole_rows=whole_rows,
+    )
     codec, end_tokens = TextCodec(tokenizer), first_end_tokens((*configs, tokenizer))
     return Model(
         name=served.name,
@@ -80,7 +90,7 @@ def connect(address: str, model_name: str | None, tokenizer: Any, own_tokenizer:
         context_length=served.most_tokens - 1,
         quantization="",
         computation=engine.computation,
-        address=connection.address,
+        address=engine.address,
     )
 
 
@@ -96,90 +106,54 @@ def _check_address(address: str) -> None:
         raise ModelError(f"{address} is no address of a server: give one like http://host:8000/v1.")
 
 
-def _find(connection: ServerConnection, model_name: str | None) -> _Served:
-    """Return the served model of this name, or the only one for None. Raises ModelError."""
-    answer = _attempted(lambda: connection.get("models"))
-    entries = answer.get("data") if isinstance(answer, dict) else None
-    if not isinstance(entries, list) or not all(isinstance(each, dict) and each.get("id") for each in entries):
-        raise ModelError(f"{connection.address} lists no models: give the address of its API, which ends in /v1.")
-    names = [str(each["id"]) for each in entries]
-    if model_name is None and len(names) != 1:
-        raise ModelError(f"{connection.address} serves {_listed(names)}: name one with model_name.")
-    if model_name is not None and model_name not in names:
-        raise ModelError(f"{connection.address} serves no model {model_name}, but {_listed(names)}: name one of them.")
-    entry = entries[names.index(model_name or names[0])]
-    most = entry.get("max_model_len")
-    return _Served(
-        str(entry["id"]),
-        str(entry.get("root") or entry["id"]),
-        most if isinstance(most, int) and most > 1 else UNKNOWN_CONTEXT,
+def _inspect_all(
+    connections: Sequence[ServerConnection], model_name: str | None
+) -> tuple[list[ServedModel], dict[str, str]]:
+    """Return what the servers that answer give, one at least, and by address why others do not answer.
+
+    Raises ModelError if none answers, if one lacks something, or if two serve different models.
+    """
+    found: list[ServedModel] = []
+    missing: dict[str, NoAnswer] = {}
+    for connection in connections:
+        try:
+            found.append(inspect(connection, model_name))
+        except NoAnswer as error:
+            missing[connection.address] = error
+    if not found:
+        raise next(iter(missing.values()))
+    for other in found[1:]:
+        if difference := found[0].difference(other):
+            raise ModelError(f"{difference}; give the addresses of servers of the same model.")
+    return found, {address: str(error) for address, error in missing.items()}
+
+
+def _common(found: Sequence[ServedModel], vocabulary: Callable[[], int]) -> ServedModel:
+    """Return what all servers give: the smallest context and number of log-probabilities.
+
+    `vocabulary` returns the number of tokens if no server gives those of all.
+    """
+    return replace(
+        found[0],
+        most_tokens=min(each.most_tokens for each in found),
+        most=min(each.most for each in found),
+        vocabulary=max(each.vocabulary for each in found) or vocabulary(),
     )
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:10]) + (", …" if len(names) > 10 else "") if names else "none"
+def _why_out(first: ServedModel, common: ServedModel, whole_rows: bool, replica: Replica) -> str:
+    """Return why a replica that was out stays out: it serves another model than the first one, or gives less than all.
 
-
-def _attempted(request: Callable[[], T]) -> T:
-    """Return what a request returns, after further attempts where it faults; every error becomes a ModelError."""
-    retries = Retries()
-    while True:
-        try:
-            try:
-                return request()
-            except ServerFault as fault:
-                retries.wait_after(fault)
-        except LookaheadError as error:
-            raise ModelError(str(error)) from None
-
-
-def _engine(connection: ServerConnection, served: _Served, vocabulary: Callable[[], int]) -> RemoteEngine:
-    """Return the engine, after a short request for each number of log-probabilities that the server might give.
-
-    `vocabulary` returns the number of tokens, for a server that does not give those of all. Raises ModelError.
+    "" if it may be used again. Raises ModelError if it does not answer.
     """
-    completions = Completions(connection, served.name)
-    whole = _probe(completions, ALL)
-    if whole is not None and whole.logprobs.keys() == set(range(max(len(whole.logprobs), 2))):
-        return RemoteEngine(
-            completions,
-            most=TOP_TOKENS,
-            vocabulary=len(whole.logprobs),
-            most_tokens=served.most_tokens,
-            whole_rows=True,
-        )
-    for count in COUNTS:
-        found = _probe(completions, count)
-        if found is not None:
-            most = min(count, len(found.logprobs))
-            return RemoteEngine(
-                completions, most=most, vocabulary=vocabulary(), most_tokens=served.most_tokens, whole_rows=False
-            )
-    raise ModelError(f"{connection.address} gives no log-probabilities: serve the model with vLLM.")
-
-
-def _probe(completions: Completions, count: int) -> ServerToken | None:
-    """Return the token after a short prompt with `count` log-probabilities; None if the server refuses that number."""
-    try:
-        return _attempted_probe(completions, count)
-    except MissingFields as missing:
-        raise ModelError(
-            f"{completions.connection.address} answers without {missing}, which branches need: serve the model with "
-            "vLLM (llama.cpp's server and `transformers serve` do not give them)."
-        ) from None
-
-
-def _attempted_probe(completions: Completions, count: int) -> ServerToken | None:
-    def request() -> ServerToken | None:
-        try:
-            (token,) = completions.tokens([[0, 1]], 1, count)
-            return token
-        except ServerRefusal as refusal:
-            if refusal.code in (400, 422) and "logprob" in refusal.message.lower():
-                return None
-            raise
-
-    return _attempted(request)
+    found = inspect(replica.completions.connection, first.name)
+    if difference := first.difference(found):
+        return f"{difference}."
+    if found.most_tokens < common.most_tokens:
+        return f"{found.address} reads {found.most_tokens} tokens only, and {common.most_tokens} are needed."
+    if found.most < common.most or (whole_rows and not found.vocabulary):
+        return f"{found.address} gives fewer log-probabilities than the other servers."
+    return ""
 
 
 def _load_tokenizer(location: str, address: str, trust_remote_code: bool) -> Any:

@@ -40,14 +40,28 @@ class CompletionsServer:
         self.event_seconds = 0.0
         self.listed_fault = ""
         """The fault of answers to GET."""
-        handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self.dies_after: int | None = None
+        """The number of events of all answers after which it is killed."""
+        self.dead = True
+        self._port = 0
+        self.start()
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    def start(self) -> None:
+        """Serve on the port that it had before, if it had one."""
+        handler = type("Handler", (_Handler,), {"owner": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), handler)
+        self._port, self.dead, self.dies_after = self._server.server_port, False, None
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def kill(self) -> None:
+        """Break off all answers and take no more connections, as a process that is killed."""
+        self.dead = True
+        self.close()
 
     def close(self) -> None:
         self._server.shutdown()
@@ -124,6 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._stream(body, fault)
 
     def _is_refused(self) -> bool:
+        if self.owner.dead:  # a connection that was open when it died
+            self.close_connection = True
+            return True
         if self.owner.key and self.headers["Authorization"] != f"Bearer {self.owner.key}":
             self._send(401, '{"error": "Unauthorized"}')
             return True
@@ -171,6 +188,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.owner.broken.set()
 
     def _event(self, data: str) -> None:
+        if self.owner.written == self.owner.dies_after and not self.owner.dead:
+            self.owner.kill()
+        if self.owner.dead:
+            raise BrokenPipeError
         self.wfile.write(f"data: {data}\n\n".encode())
         self.wfile.flush()
         self.owner.written += 1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from lookahead_core.engines.remote.completions import ALL, Completions, MissingFields, ServerToken
+from lookahead_core.engines.remote.replicas import Replica, Replicas
 from lookahead_core.engines.remote.server_errors import Retries, ServerFault
 from lookahead_core.errors import LookaheadError, ModelError
 
@@ -37,38 +38,39 @@ class PromptToken:
 
 
 def answers(
-    completions: Completions,
+    replicas: Replicas,
     prompts: Sequence[Prompt],
     *,
     logprobs: int,
-    salt: str,
+    key: str,
     most_tokens: int,
-    on_request: Callable[[Sequence[Prompt]], None],
+    on_request: Callable[[Sequence[Prompt], Replica], None],
 ) -> Generator[PromptToken, None, None]:
     """Yield the likeliest tokens after each prompt as they come, in order for each, until none is wanted any more.
 
-    `logprobs` and `salt` are those of `Completions.tokens`; `most_tokens` is the server's context with new tokens.
-    `on_request` is called with the prompts of each request. There is one request, and more where there are too many
-    prompts for one, where an answer breaks off, or where a token was not the likeliest one. The generator may be closed
-    at any time, which ends the request. Raises LookaheadError, ModelError, and a ServerFault that has not passed.
+    `logprobs` is that of `Completions.tokens`; `most_tokens` is the servers' context with new tokens. `key` is the
+    person's, which chooses the replica and is the salt. `on_request` is called with the prompts of each request and
+    its replica. There is one request, and more where there are too many prompts for one, where an answer breaks off, or
+    where a token was not the likeliest one. After a fault the next request may go to another replica, with the tokens
+    that have come. The generator may be closed at any time, which ends the request. Raises LookaheadError, ModelError,
+    and a ServerFault that has not passed.
     """
     retries = Retries()
     most = MOST_WHOLE_ROWS if logprobs == ALL else MOST_PROMPTS
     while wanted := [prompt for prompt in prompts if prompt.count]:
         chosen = _fitting(wanted[:most], most_tokens)
-        _check_length(chosen, most_tokens, completions.connection.address)
-        on_request(chosen)
+        _check_length(chosen, most_tokens, replicas.address)
+        replica = replicas.choose(key)
+        on_request(chosen, replica)
         try:
-            with contextlib.closing(_answer(completions, chosen, logprobs, salt)) as found:
+            with contextlib.closing(_answer(replica.completions, chosen, logprobs, key)) as found:
                 for each in found:
                     retries.note_progress()
                     yield each
         except ServerFault as fault:
-            retries.wait_after(fault)
+            replicas.after_fault(replica, fault, retries)
         except MissingFields as missing:
-            raise ModelError(
-                f"{completions.connection.address} no longer answers with {missing}; check the server."
-            ) from None
+            raise ModelError(f"{replica.address} no longer answers with {missing}; check the server.") from None
 
 
 def _answer(

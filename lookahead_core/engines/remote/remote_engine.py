@@ -1,9 +1,10 @@
-"""The remote engine: a server computes the predictions, such as vLLM's, over its completions call with token ids."""
+"""The remote engine: servers compute the predictions, such as vLLM's, over its completions call with token ids."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,14 +15,16 @@ from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree
 from lookahead_core.engines.feed import read_all
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import LogitRows
-from lookahead_core.engines.remote.completions import ALL, Completions, ServerToken
+from lookahead_core.engines.remote.completions import ALL, ServerToken
 from lookahead_core.engines.remote.prompt_answers import Prompt, PromptToken, answers
 from lookahead_core.engines.remote.remote_scores import RemoteScores
+from lookahead_core.engines.remote.replicas import Replica, Replicas
 from lookahead_core.engines.remote.server_errors import RowsUnavailable, ServerFault
 from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
 from lookahead_core.prediction import Prediction
 from lookahead_core.tree import Node, TokenTree
 
+MOVED = "The server that computed your text has stopped. Another one goes on with it; nothing is lost."
 COLD_TOKENS = 32
 """Tokens that several prompts share, without a prediction near their end, from which on they are sent alone first: the
 server's prefix cache then has them for all. One or two of the server's blocks."""
@@ -34,12 +37,10 @@ class RemoteEngine:
     of all tokens; otherwise they raise RowsUnavailable. It may be used by several threads.
     """
 
-    def __init__(
-        self, completions: Completions, *, most: int, vocabulary: int, most_tokens: int, whole_rows: bool
-    ) -> None:
-        """`most` is the number of log-probabilities that the server gives, `most_tokens` its context with new tokens.
+    def __init__(self, replicas: Replicas, *, most: int, vocabulary: int, most_tokens: int, whole_rows: bool) -> None:
+        """`most` is the number of log-probabilities that all servers give, `most_tokens` their context with new tokens.
 
-        `whole_rows` says whether it gives those of all `vocabulary` tokens.
+        `whole_rows` says whether they give those of all `vocabulary` tokens.
         """
         self.most = most
         self.vocabulary = vocabulary
@@ -49,17 +50,28 @@ class RemoteEngine:
         self.pass_costs = PassCosts()
         self.passes = 0
         self.computation = Computation("by the server", "by the server")
-        self._completions = completions
+        self.replicas = replicas
+        self.moves = 0
+        """How often a text went on at another server because its own one no longer answered."""
         self._lock = threading.Lock()
+        self._replica_of: weakref.WeakKeyDictionary[TokenTree, Replica] = weakref.WeakKeyDictionary()
+        self._moved: weakref.WeakSet[TokenTree] = weakref.WeakSet()
 
     @property
     def address(self) -> str:
-        """The address of the server."""
-        return self._completions.connection.address
+        """The address of the server; of several, all of them."""
+        return self.replicas.address
 
     def close(self) -> None:
-        """Close the connections to the server."""
-        self._completions.connection.close()
+        """Close the connections to the servers."""
+        self.replicas.close()
+
+    def take_notice(self, tree: TokenTree) -> str:
+        """Return a sentence, once, after a tree has moved since its server does not answer any more; else ""."""
+        with self._lock:
+            moved = tree in self._moved
+            self._moved.discard(tree)
+        return MOVED if moved else ""
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         """See `Engine.evaluate`. Raises RowsUnavailable if the server gives only the likeliest tokens."""
@@ -140,30 +152,36 @@ class RemoteEngine:
         for prompt, node in prompts.items():
             by_key.setdefault(node.tree.session_key, []).append(prompt)
 
-        def sent(some: Sequence[Prompt]) -> None:
-            self._count_pass({prompts[each].tree for each in some})
+        def sent(some: Sequence[Prompt], replica: Replica) -> None:
+            self._count_pass({prompts[each].tree for each in some}, replica)
 
         parts = [
             answers(
-                self._completions,
+                self.replicas,
                 own,
                 logprobs=logprobs,
-                salt=salt,
+                key=key,
                 most_tokens=self.most_tokens,
                 on_request=sent,
             )
-            for salt, own in by_key.items()
+            for key, own in by_key.items()
         ]
         with contextlib.closing(read_all(parts)) as found:
             for each in found:
                 prompts[each.prompt].tree.work.tokens += 1
                 yield each
 
-    def _count_pass(self, trees: Iterable[TokenTree]) -> None:
+    def _count_pass(self, trees: Iterable[TokenTree], replica: Replica) -> None:
+        """Count a request for these trees, and note which of them it moves away from a replica that is out."""
         with self._lock:
             self.passes += 1
             for tree in trees:
                 tree.work.passes += 1
+                before = self._replica_of.get(tree)
+                self._replica_of[tree] = replica
+                if before is not None and before is not replica and before.reason:
+                    self.moves += 1
+                    self._moved.add(tree)
 
     def _warm(self, nodes: Sequence[Node]) -> None:
         """Evaluate what several prompts of a tree have in common, unless that is short or the server knows it."""

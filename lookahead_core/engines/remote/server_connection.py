@@ -84,13 +84,15 @@ class ServerConnection:
             yield
         except httpx.ConnectError:
             raise ServerFault(
-                f"{self.address} cannot be reached: check the address, and whether the server runs."
+                f"{self.address} cannot be reached: check the address, and whether the server runs.", lost=True
             ) from None
         except httpx.ConnectTimeout:
-            raise ServerFault(f"{self.address} does not take connections now; try again later.") from None
+            raise ServerFault(f"{self.address} does not take connections now; try again later.", lost=True) from None
         except httpx.TimeoutException:
             raise ServerFault(
-                f"{self.address} has not answered for {self._seconds:g} seconds; try again later.", retry=False
+                f"{self.address} has not answered for {self._seconds:g} seconds; try again later.",
+                retry=False,
+                lost=True,
             ) from None
         except (httpx.UnsupportedProtocol, httpx.InvalidURL):
             raise ServerRefusal(404, "", self.address) from None

@@ -18,11 +18,15 @@ LONGEST_WAIT = 10.0
 class ServerFault(NoRoom):
     """The model's server gave no whole answer, and the same request may succeed later."""
 
-    def __init__(self, sentence: str, *, wait: float | None = None, retry: bool = True) -> None:
-        """`wait` has the seconds that the server asks to wait, `retry` says whether to send the request again."""
+    def __init__(self, sentence: str, *, wait: float | None = None, retry: bool = True, lost: bool = False) -> None:
+        """`wait` has the seconds that the server asks to wait, `retry` says whether to send the request again.
+
+        `lost` says that the server does not answer at all, so that another one should get the request at once.
+        """
         super().__init__(sentence)
         self.wait = wait
         self.retry = retry
+        self.lost = lost
 
 
 class ServerRefusal(LookaheadError):
@@ -69,15 +73,19 @@ class Retries:
         """Start the count anew: the server has answered a part."""
         self._faults = 0
 
+    def is_last(self, fault: ServerFault) -> bool:
+        """Whether there is no further attempt after this fault, so that `wait_after` would raise it."""
+        return not fault.retry or self._faults + 1 >= ATTEMPTS or (fault.wait or 0.0) > LONGEST_WAIT
+
     def wait_after(self, fault: ServerFault) -> None:
         """Wait as the server asks, or with back-off; raise the fault if it should not be tried again.
 
         That is after ATTEMPTS faults without progress, if the server asks for more than LONGEST_WAIT seconds, and if
         `fault.retry` is false.
         """
+        last = self.is_last(fault)
         self._faults += 1
-        back_off = BACK_OFF * 2 ** (self._faults - 1) * random.uniform(0.5, 1)
-        seconds = back_off if fault.wait is None else fault.wait
-        if not fault.retry or self._faults >= ATTEMPTS or seconds > LONGEST_WAIT:
+        if last:
             raise fault
-        time.sleep(seconds)
+        back_off = BACK_OFF * 2 ** (self._faults - 1) * random.uniform(0.5, 1)
+        time.sleep(back_off if fault.wait is None else fault.wait)

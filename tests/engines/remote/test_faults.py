@@ -152,7 +152,7 @@ def test_the_key_is_sent_and_is_in_no_sentence_repr_or_log(
         served.key = "another"
         with pytest.raises(LookaheadError, match="set LOOKAHEAD_SERVER_KEY") as caught:
             Document(model, TEXT).predict()
-    connection = model.engine._completions.connection  # type: ignore[attr-defined]
+    connection = model.engine.replicas.all[0].completions.connection  # type: ignore[attr-defined]
     assert isinstance(connection, ServerConnection)
     seen = [repr(model), repr(Settings.from_env()), repr(connection), repr(connection._client.headers), caplog.text]
     error: BaseException | None = caught.value
