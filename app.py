@@ -74,7 +74,7 @@ def parser() -> Parser:
     add(
         "--model",
         metavar="NAME",
-        help="The model to load: a name on the Hub, a folder, a .gguf file or a server's address.",
+        help="The model to load: a name on the Hub, a folder, a .gguf file, or addresses of its servers (with commas).",
     )
     add(
         "--draft-model",

@@ -25,7 +25,8 @@ class Settings:
     """The settings that a user makes without code; each field has the environment variable that its docstring names."""
 
     model: str = ""
-    """The model: a Hub id, a folder, a .gguf file or a server's address; empty for the default. LOOKAHEAD_MODEL"""
+    """The model: a Hub id, a folder, a .gguf file, or the addresses of its servers, separated by commas; empty for the
+    default. LOOKAHEAD_MODEL"""
     draft_model: str = ""
     """A smaller model with the same tokens, for the Lab's page on speculation: as `model`; empty for none.
     LOOKAHEAD_DRAFT_MODEL"""

@@ -52,6 +52,10 @@ PACKAGES = [
 """From the top down: a file imports from its own package and from those below it, never from one above."""
 SUBDIVIDED = (f"{INTERFACE}/tabs", f"{CORE}/engines", f"{CORE}/speculation")
 """Packages with packages inside that have no entry of their own in PACKAGES."""
+STANDARD_PACKAGES = {
+    *("__future__", "collections", "dataclasses", "itertools", "math", "secrets", "typing", "weakref"),
+}
+"""Packages of the standard library that the tree and its predictions use."""
 TRANSFORMERS = (f"{CORE}/engines/", f"{CORE}/loading/")
 """Packages that know transformers."""
 
@@ -148,7 +152,7 @@ def test_the_tree_and_its_predictions_are_made_of_the_standard_library_only() ->
     own = {"lookahead_core.prediction", "lookahead_core.reheating"}
     for path in (f"{CORE}/tree.py", f"{CORE}/prediction.py", f"{CORE}/reheating.py"):
         packages = {module.split(".")[0] for module in modules_imported(path) - own}
-        assert packages <= {"__future__", "collections", "dataclasses", "itertools", "math", "typing", "weakref"}, path
+        assert packages <= STANDARD_PACKAGES, path
 
 
 def test_the_public_names_are_what_the_package_says() -> None:

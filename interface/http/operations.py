@@ -37,7 +37,7 @@ def routes(loader: ModelLoader, metrics_token: str = "") -> list[Route]:
     async def health(request: Request) -> Response:
         state = loader.health
         headers = {"Cache-Control": "no-store"} | ({"Retry-After": str(LOADING_AGAIN)} if state == "loading" else {})
-        return JSONResponse({"status": state}, 200 if state == "ready" else 503, headers)
+        return JSONResponse({"status": state} | _replica_health(loader), 200 if state == "ready" else 503, headers)
 
     return [
         Route(HEALTH, health, methods=["GET"]),
@@ -58,6 +58,13 @@ def _metrics_endpoint(loader: ModelLoader, token: str) -> Callable[[Request], Aw
     return metrics
 
 
+def _replica_health(loader: ModelLoader) -> dict[str, int]:
+    """Return how many servers of the model there are and how many of them answer; {} if it is not on servers."""
+    if (replicas := loader.replica_counts) is None:
+        return {}
+    return {"replicas": len(replicas.answering), "replicas_answering": sum(replicas.answering)}
+
+
 def _is_local(request: Request) -> bool:
     """Whether a request comes from this computer, and through no proxy."""
     forwarded = any(name in ("via", "forwarded") or name.startswith("x-") for name in request.headers)
@@ -73,10 +80,12 @@ def cache_bytes(loader: ModelLoader) -> int:
 
 def metrics_text(loader: ModelLoader, used: int) -> str:
     """Return all metrics in Prometheus' text format; `used` are the bytes of all KV caches."""
-    states = [("", {"state": state}, float(loader.health == state)) for state in ("ready", "loading", "broken")]
+    states = [
+        ("", {"state": state}, float(loader.health == state)) for state in ("ready", "loading", "waiting", "broken")
+    ]
     parts = [text.family("lookahead_health", "gauge", "1 for the server's present state.", states)]
     if loader.model is not None:
-        parts += _pass_metrics(loader.scheduler)
+        parts += [*_pass_metrics(loader.scheduler), *_replica_metrics(loader)]
     parts += [*_people_metrics(loader), *_work_metrics(loader)]
     parts.append(text.gauge("lookahead_cache_bytes", "Bytes of all KV caches.", used))
     if (resident := _resident_bytes()) is not None:
@@ -95,6 +104,17 @@ def _pass_metrics(scheduler: Any) -> list[str]:
         parts.append(text.histogram("lookahead_pass_rows", "Rows, each of a token, of forward passes.", rows))
         parts.append(text.counter("lookahead_tokens_total", "Tokens computed in forward passes.", rows.read()[1]))
     return parts
+
+
+def _replica_metrics(loader: ModelLoader) -> list[str]:
+    """Return the metrics of the model's servers, which are named by their numbers; none without servers."""
+    if (replicas := loader.replica_counts) is None:
+        return []
+    states = [("", {"replica": str(number)}, float(each)) for number, each in enumerate(replicas.answering, start=1)]
+    return [
+        text.family("lookahead_replica_answering", "gauge", "1 for a server of the model that answers.", states),
+        text.counter("lookahead_replica_moves_total", "Texts moved from a server that had stopped.", replicas.moves),
+    ]
 
 
 def _people_metrics(loader: ModelLoader) -> list[str]:

@@ -46,6 +46,10 @@ class ColumnViews:
         """The approximate bytes of the trees of all sessions that are not the page's own; from any thread."""
         return sum(session.tree_bytes for session in list(self._sessions.values()))
 
+    def notices(self) -> list[str]:
+        """Return what `PageSession.take_notice` returns of all sessions that are not the page's own."""
+        return [session.take_notice() for session in self._sessions.values()]
+
     def answer_steps(self, request: BranchRequest, owner: PageSession) -> Iterator[View]:
         """Answer a request with columns: a generator of JSON values, like `PageSession.answer_steps`.
 

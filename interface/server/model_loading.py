@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.logs import SAFE, log_event
 from interface.server.operation_counts import OperationCounts
+from lookahead_core.engines.elsewhere import elsewhere_of
 from lookahead_core.errors import LookaheadError
 from lookahead_core.settings import Settings
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from interface.server.call_runner import CallRunner
     from interface.server.page_service import PageService
     from lookahead_core import Model
+    from lookahead_core.engines.elsewhere import ReplicaCounts
     from lookahead_core.serving.scheduler import Scheduler
 
 Report = Callable[[str, "float | None"], None]
@@ -111,12 +113,24 @@ class ModelLoader:
 
     @property
     def health(self) -> str:
-        """Whether requests are answered: "ready", "loading", or "broken" if there will be no answer any more."""
+        """Whether requests are answered: "ready", "loading", or "broken" if there will be no answer any more.
+
+        "waiting" while none of the model's servers answers.
+        """
         if self.loading.state == "error":
             return "broken"
         if self.model is None:
             return "loading"
-        return "broken" if self.scheduler.is_broken else "ready"
+        if self.scheduler.is_broken:
+            return "broken"
+        replicas = self.replica_counts
+        return "ready" if replicas is None or any(replicas.answering) else "waiting"
+
+    @property
+    def replica_counts(self) -> ReplicaCounts | None:
+        """How the model's servers are; None without a model, and for one that computes in this process."""
+        engine = None if self.model is None else elsewhere_of(self.model.engine)
+        return None if engine is None else engine.replica_counts()
 
     @property
     def scheduler(self) -> Scheduler:

@@ -14,6 +14,7 @@ from interface.server.branch_request import MOST_ROW_TOKENS, BranchRequest, Mess
 from interface.server.column_views import ColumnViews
 from interface.server.prefetched_views import AHEAD_BYTES, inserted, view_key, views_of
 from lookahead_core.engines.dispatch import WAITING, dispatcher_of
+from lookahead_core.engines.elsewhere import elsewhere_of
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import TokenTree, new_session_key
 
@@ -93,9 +94,23 @@ class PageSession:
         A step has the `state` "thinking" and either `reading`, a list [tokens prefilled, tokens to prefill in all], or
         a `view`; or it is `{}`, since views are made at most every PAINT_INTERVAL seconds. The last one has the state
         "settled", the `view`, and `note` (see `_note`). With an empty text and no conversation the only step has the
-        state "empty". A request with columns is answered by `ColumnViews`. Raises the errors of `_document_for` and
-        `Document.lookahead`.
+        state "empty". A request with columns is answered by `ColumnViews`. Where a server has stopped, the `note` of
+        the last step says so. Raises the errors of `_document_for` and `Document.lookahead`.
         """
+        for answer in self._answers(request):
+            notice = self.take_notice() if answer.get("state") == "settled" else ""
+            yield answer | {"note": notice} if notice else answer
+
+    def take_notice(self) -> str:
+        """Return a sentence, once, after the page's texts have moved to another server; else ""."""
+        own = elsewhere_of(self.model.engine)
+        if own is None:
+            return ""
+        found = [own.take_notice(self.document.tree)] if self.document is not None else []
+        return next(filter(None, [*found, *self._columns.notices()]), "")
+
+    def _answers(self, request: BranchRequest) -> Iterator[View]:
+        """Yield the steps of `answer_steps`, without notices."""
         if request.columns:
             yield from self._columns.answer_steps(request, self)
             return

@@ -22,6 +22,7 @@ import torch
 
 from lookahead_core.engines import engine as base
 from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
+from lookahead_core.engines.elsewhere import ElsewhereEngine, elsewhere_of
 from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import Interrupted, NoRoom
@@ -172,6 +173,11 @@ class Scheduler:
     def dispatcher(self) -> LookaheadDispatcher | None:
         """The engine's dispatcher of whole lookaheads, see `dispatcher_of`; None if it computes in this process."""
         return dispatcher_of(self.engine)
+
+    @property
+    def elsewhere(self) -> ElsewhereEngine | None:
+        """The engine if it computes on servers, see `elsewhere_of`; else None."""
+        return elsewhere_of(self.engine)
 
     async def turn(self, function: Callable[..., T], *arguments: Any, payers: tuple[Hashable, ...] = ()) -> T:
         """Call a function in the scheduler's thread as a request of its own; return its result or raise its error.

@@ -11,6 +11,7 @@ from dataclasses import replace
 import torch
 
 from lookahead_core.engines.cpu.prepare import Computation
+from lookahead_core.engines.elsewhere import ReplicaCounts
 from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree
 from lookahead_core.engines.feed import read_all
 from lookahead_core.engines.pass_costs import PassCosts
@@ -61,6 +62,14 @@ class RemoteEngine:
     def address(self) -> str:
         """The address of the server; of several, all of them."""
         return self.replicas.address
+
+    @property
+    def elsewhere(self) -> RemoteEngine:
+        """See `elsewhere_of`."""
+        return self
+
+    def replica_counts(self) -> ReplicaCounts:
+        return ReplicaCounts(tuple(not each.reason for each in self.replicas.all), self.moves)
 
     def close(self) -> None:
         """Close the connections to the servers."""
