@@ -117,6 +117,8 @@ class BranchRequest:
     """Checked keyword arguments for `Document.lookahead`, `k` and `depth` among them."""
     reheating: Mapping[str, float] = field(default_factory=dict)
     """The `temperature` and `top_p` of the page in mode `likely`, as far as they are given; else empty."""
+    words_left_out: bool = False
+    """Whether the page asked for odds of words, which the model's server cannot give: `options` has none then."""
     visitor: Any = None
     """For whom tasks on shared GPUs are dispatched: a `shared_gpu.Visitor`; None on other hardware."""
 
@@ -143,6 +145,11 @@ class BranchRequest:
             options=_options(fields),
             reheating=_reheating(fields),
         )
+
+    def without_words(self) -> BranchRequest:
+        """Return the same request for odds of tokens, with `words_left_out` if it was one for odds of words."""
+        options = {name: value for name, value in self.options.items() if name != "odds"}
+        return replace(self, options=options, words_left_out=self.options.get("odds") == "words")
 
     def at_temperature(self, temperature: float) -> BranchRequest:
         """Return the same request with another temperature for its draws, or in mode `likely` for its `reheating`."""

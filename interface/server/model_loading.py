@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.logs import SAFE, log_event
 from interface.server.operation_counts import OperationCounts
-from lookahead_core.engines.elsewhere import elsewhere_of
+from lookahead_core.engines.elsewhere import elsewhere_of, most_known
 from lookahead_core.errors import LookaheadError
 from lookahead_core.settings import Settings
 
@@ -193,6 +193,6 @@ def _warm_up(model: Model) -> None:
     model.codec.require_tokenizer()
     document = Document(model, "The first w")
     if dispatcher_of(model.engine) is None:
-        document.lookahead(k=2, depth=2, heal=True)
+        document.lookahead(k=2, depth=2, heal=most_known(model.engine) is None)
     else:
         document.reopened_token()

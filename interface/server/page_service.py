@@ -21,6 +21,7 @@ from interface.server.request_progress import ABSENT, POLL_SECONDS, News, Reques
 from interface.server.session_lifetime import MOST_PAGES, OpenPage, OpenPages
 from interface.server.shared_gpu import Visitor
 from lookahead_core.engines.dispatch import dispatcher_of
+from lookahead_core.engines.elsewhere import most_known
 from lookahead_core.errors import Interrupted, LookaheadError, NoRoom
 
 if TYPE_CHECKING:
@@ -123,7 +124,12 @@ class PageService:
         return None if page is None else await self.loader.scheduler.turn(page.session.tree, payers=CALLER.get().payers)
 
     def _limited(self, request: BranchRequest) -> BranchRequest:
-        """Return the request with the settings' limits; raise ValueError if it asks for too many tokens."""
+        """Return the request with the settings' limits; raise ValueError if it asks for too many tokens.
+
+        Without odds of words if the model's server gives those of some tokens only.
+        """
+        if most_known(self.loader.scheduler) is not None:
+            request = request.without_words()
         settings, options = self.loader.settings, request.options
         tokens = options["k"] * options["depth"] * max(1, len(request.columns))
         if tokens > settings.request_tokens:

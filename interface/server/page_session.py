@@ -14,7 +14,7 @@ from interface.server.branch_request import MOST_ROW_TOKENS, BranchRequest, Mess
 from interface.server.column_views import ColumnViews
 from interface.server.prefetched_views import AHEAD_BYTES, inserted, view_key, views_of
 from lookahead_core.engines.dispatch import WAITING, dispatcher_of
-from lookahead_core.engines.elsewhere import elsewhere_of
+from lookahead_core.engines.elsewhere import elsewhere_of, most_known
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import TokenTree, new_session_key
 
@@ -98,7 +98,8 @@ class PageSession:
         the last step says so. Raises the errors of `_document_for` and `Document.lookahead`.
         """
         for answer in self._answers(request):
-            notice = self.take_notice() if answer.get("state") == "settled" else ""
+            settled = answer.get("state") == "settled"
+            notice = (self.take_notice() or answer.get("note") or self.missing_odds(request)) if settled else ""
             yield answer | {"note": notice} if notice else answer
 
     def take_notice(self) -> str:
@@ -108,6 +109,17 @@ class PageSession:
             return ""
         found = [own.take_notice(self.document.tree)] if self.document is not None else []
         return next(filter(None, [*found, *self._columns.notices()]), "")
+
+    def missing_odds(self, request: BranchRequest) -> str:
+        """Return what the view of this request lacks as the model's server gives few odds; "" if it lacks nothing."""
+        most, document = most_known(self.model.engine), self.document
+        reopens = document is not None and document.passage.reopened_bytes()
+        if most is None or not (reopens or request.words_left_out):
+            return ""
+        return (
+            f"The model's server gives the odds of its {most} likeliest tokens only, so shares are of tokens and a "
+            "typed word is not completed. Whoever runs it can start it with --max-logprobs -1."
+        )
 
     def _answers(self, request: BranchRequest) -> Iterator[View]:
         """Yield the steps of `answer_steps`, without notices."""
@@ -264,7 +276,9 @@ class PageSession:
             model = replace(model, end_token_ids=model.end_token_ids | talk.turn_end_ids)
         self._conversation = talk
         tree = TokenTree(self.session_key) if self.document is None else self.document.tree
-        return Document(model, opening=opening, tree=tree)
+        document = Document(model, opening=opening, tree=tree)
+        document.may_reopen = most_known(model.engine) is None
+        return document
 
     def _require_room(self, prompt: Sequence[int], *, in_conversation: bool) -> None:
         """Raise LookaheadError if a prompt (token ids) leaves less than about a quarter of the model's context free.

@@ -93,6 +93,8 @@ class Document:
         """The token ids of the text, each with the character that it reaches. Only the document changes it."""
         self.drafting = DocumentDrafting(model)
         """The drafters of this document, with what they have learned from it."""
+        self.may_reopen = True
+        """Whether `reopens` may have characters. False leaves out token healing, for a server that lacks the odds."""
         self._reopened: tuple[Node, ReopenedToken] | None = None
         """The last head that was healed, with its re-opened token: finding the candidates takes time."""
         self._words: WordTokens | None = None
@@ -140,8 +142,11 @@ class Document:
         """The characters of the last token that `heal=True` re-opens, so that branches may continue it within the word.
 
         Empty if it cannot be re-opened: it was accepted and not typed, the model reads no token before it, it does not
-        spell exactly its characters, or the text does not end in a letter, mark, digit, space, tab or apostrophe.
+        spell exactly its characters, or the text does not end in a letter, mark, digit, space, tab or apostrophe. Also
+        empty if `may_reopen` is False.
         """
+        if not self.may_reopen:
+            return ""
         head = self.tree.head
         return self.passage.reopened_bytes().decode() if head.parent is not None and head.parent.depth else ""
 

@@ -20,6 +20,11 @@ class ReplicaCounts(NamedTuple):
 class ElsewhereEngine(Protocol):
     """Protocol of engines that compute on servers."""
 
+    most: int
+    """The number of likeliest tokens whose log-probabilities the servers give."""
+    whole_rows: bool
+    """Whether they also give those of all tokens."""
+
     def take_notice(self, tree: TokenTree) -> str:
         """Return a sentence, once, after a tree has moved since its server does not answer any more; else ""."""
         ...
@@ -33,3 +38,9 @@ def elsewhere_of(engine: Any) -> ElsewhereEngine | None:
     """Return the engine that computes on servers behind an `Engine`; None if it computes in this process."""
     found: ElsewhereEngine | None = getattr(engine, "elsewhere", None)
     return found
+
+
+def most_known(engine: Any) -> int | None:
+    """Return the number of likeliest tokens whose odds an engine knows; None if it can know those of all tokens."""
+    found = elsewhere_of(engine)
+    return None if found is None or found.whole_rows else found.most
