@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.results import Cost, Lookahead, LookaheadStep
 from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
 from lookahead_core.engines.dispatch import DispatchedLookahead, dispatcher_of
+from lookahead_core.engines.elsewhere import elsewhere_of
 from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -86,7 +88,7 @@ class _Member:
 
         `engine.pending` then has the nodes of that pass; it is empty if the lookahead has reached its end.
         """
-        self.engine.pending = []
+        self.engine.pending, self.engine.rolling = [], None
         try:
             for step in self._begin(self.engine):
                 self.step = step
@@ -197,8 +199,24 @@ def _steps(members: Sequence[_Member]) -> Iterator[LookaheadBatchStep]:
         yield LookaheadBatchStep(unread, 0, "", [member.state() for member in members])
         _check(running)
         running = [member for member in running if member.engine.pending]
-        if running:
-            _make_pass(running)
+        if scored := [member for member in running if member.engine.rolling is None]:
+            _make_pass(scored)
+        for _ in _roll_out([member for member in running if member not in scored]):
+            yield LookaheadBatchStep(unread, 0, "", [member.state() for member in members])
+            _check(running)
+
+
+def _roll_out(members: Sequence[_Member]) -> Iterator[None]:
+    """Let servers grow the branches of all members at once; yield after each level, with their new steps."""
+    parts = [member.engine.rolling for member in members if member.engine.rolling is not None]
+    servers = elsewhere_of(members[0].document.model.engine) if members else None
+    if servers is None:
+        return
+    with contextlib.closing(servers.roll_out_all(parts)) as levels:
+        for _ in levels:
+            for member in members:
+                member.run()
+            yield
 
 
 def _check(members: Sequence[_Member]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from lookahead_core.engines import engine as base
+from lookahead_core.engines.elsewhere import RollOut, elsewhere_of
 from lookahead_core.engines.engine import Engine, NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.tree import Node, TokenTree
@@ -31,6 +32,8 @@ class DeferredEngine:
         self._used: list[NodeScores] = []
         self.pending: list[Node] = []
         """The nodes whose scores the last run lacked; empty if it lacked none."""
+        self.rolling: RollOut | None = None
+        """The branches to grow below `pending`, if that run lacked those and no single scores."""
         self.hidden = False
         """Whether that run also needs the hidden states of `pending`."""
 
@@ -78,7 +81,17 @@ class DeferredEngine:
         """Do nothing, since `nodes_to_prefill` returns nothing."""
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
-        return base.roll_out(self, nodes, depth, stop)
+        """See `Engine.roll_out`. Where servers compute, PassNeeded comes with `rolling` for all levels at once."""
+        if elsewhere_of(self._engine) is None:
+            return base.roll_out(self, nodes, depth, stop)
+        return self._roll_out_elsewhere(nodes, depth, stop)
+
+    def _roll_out_elsewhere(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+        """Yield the ends of the branches as far as they are known, and raise PassNeeded; nothing if all are known."""
+        if ends := base.unfinished(nodes, depth, stop):
+            yield ends
+            self.pending, self.rolling = ends, RollOut(ends, depth, stop)
+            raise PassNeeded
 
     def free(self, nodes: Sequence[Node]) -> None:
         self._engine.free(nodes)

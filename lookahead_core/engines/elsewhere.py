@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from lookahead_core.tree import TokenTree
+from lookahead_core.tree import Node, TokenTree
+
+Reader = Callable[[Sequence[Generator[Any, None, None]]], Generator[Any, None, None]]
+"""A function that yields the items of several generators as they come, such as `read_all`."""
+
+
+class RollOut(NamedTuple):
+    """The arguments of `Engine.roll_out` for some nodes."""
+
+    nodes: Sequence[Node]
+    depth: int
+    stop: frozenset[int]
 
 
 class ReplicaCounts(NamedTuple):
@@ -24,6 +35,13 @@ class ElsewhereEngine(Protocol):
     """The number of likeliest tokens whose log-probabilities the servers give."""
     whole_rows: bool
     """Whether they also give those of all tokens."""
+
+    reader: Reader
+    """Reads the answers of requests. A scheduler sets one that lets other jobs run meanwhile."""
+
+    def roll_out_all(self, parts: Sequence[RollOut]) -> Generator[list[Node], None, None]:
+        """See `Engine.roll_out`: grow the branches of all parts in one request for each person."""
+        ...
 
     def take_notice(self, tree: TokenTree) -> str:
         """Return a sentence, once, after a tree has moved since its server does not answer any more; else ""."""

@@ -360,3 +360,14 @@ def group_by_tree(nodes: Sequence[Node]) -> dict[TokenTree, list[Node]]:
     for node in nodes:
         groups.setdefault(node.tree, []).append(node)
     return groups
+
+
+def unfinished(nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> list[Node]:
+    """Follow known predictions below each node; return the ends that are above `depth` and not in `stop`, each once."""
+    ends: dict[Node, None] = {}
+    for node in nodes:
+        while node.depth < depth and node.token_id not in stop and node.prediction is not None:
+            node = node.tree.expand(node, best_token(node))
+        if node.depth < depth and node.token_id not in stop:
+            ends[node] = None
+    return list(ends)

@@ -11,6 +11,7 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from lookahead_core.engines.engine import NodeScores
+from lookahead_core.engines.feed import Feed
 from lookahead_core.errors import Interrupted
 from lookahead_core.tree import Node
 
@@ -71,11 +72,15 @@ class Job:
         on_end: Callable[[Exception | None], None],
         payers: tuple[Hashable, ...] = (),
         background: bool = False,
+        notify: Callable[[], None] = lambda: None,
     ) -> None:
         """`on_step` gets the result of each step; `end` calls `on_end`. `number` is higher than that of older jobs.
 
         `payers` are those for whom the job's time counts. A `background` job lets others go first, see `FairShares`.
+        `notify` lets the scheduler look again at which jobs can run, from any thread.
         """
+        self.notify = notify
+        self._feed: Feed[Any] | None = None
         self.client, self.number, self.on_end = client, number, on_end
         self.request: PassRequest | None = None
         """The pass for which the job is suspended; None if it is not suspended for one."""
@@ -98,6 +103,11 @@ class Job:
     def waits(self) -> bool:
         """Whether the job is suspended for a pass that is still to be made."""
         return self.request is not None and not self.request.done
+
+    @property
+    def waits_outside(self) -> bool:
+        """Whether the job is suspended until a server answers."""
+        return self._feed is not None and not self._feed.ready
 
     @property
     def pending(self) -> PassRequest:
@@ -146,6 +156,15 @@ class Job:
                 tree.growers.discard(request)
         if request.error is not None:
             raise request.error
+
+    def wait_for_feed(self, feed: Feed[Any]) -> None:
+        """Suspend the job's steps, which call this, until `feed` is ready. The time counts as that of a pass."""
+        started, self._feed = time.perf_counter(), feed
+        try:
+            self._suspend()
+        finally:
+            self._feed = None
+            self.pass_seconds += time.perf_counter() - started
 
     def close(self, make_pass: Callable[[Job], None]) -> None:
         """End the steps where they are, and close them if they are a generator; log an error, and raise none.

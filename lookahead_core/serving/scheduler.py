@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import functools
 import itertools
 import logging
@@ -22,12 +23,13 @@ import torch
 
 from lookahead_core.engines import engine as base
 from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
-from lookahead_core.engines.elsewhere import ElsewhereEngine, elsewhere_of
+from lookahead_core.engines.elsewhere import ElsewhereEngine, RollOut, elsewhere_of
 from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.errors import Interrupted, NoRoom
 from lookahead_core.serving.fair_shares import FairShares
 from lookahead_core.serving.job import INTERRUPTED, Job, PassRequest
+from lookahead_core.serving.outside_reading import read_outside
 from lookahead_core.serving.shared_passes import READ_CHUNK, make_pass, make_passes, row_count
 from lookahead_core.tree import Node, TokenTree
 
@@ -56,6 +58,8 @@ class Scheduler:
         A client who has used `ahead_seconds` more than another one who waits is late, see `FairShares`.
         """
         self.engine = engine
+        if (servers := elsewhere_of(engine)) is not None:
+            servers.reader = read_outside
         self._idle = idle
         self._shares = FairShares(ahead_seconds)
         self._change = threading.Condition()
@@ -97,7 +101,7 @@ class Scheduler:
             if len(queue) >= MAX_WAITING and client not in queue:
                 raise NoRoom("Too many people are asking at once, and there is no turn left; try again soon.")
             self._mark_dropped(queue.get(client))
-            queue[client] = Job(client, next(self._numbers), steps, on_step, on_end, payers, background)
+            queue[client] = Job(client, next(self._numbers), steps, on_step, on_end, payers, background, self._notify)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="scheduler", daemon=True)
                 self._thread.start()
@@ -200,6 +204,8 @@ class Scheduler:
         """
         if threading.current_thread() is not self._thread:
             return self._call(self.evaluate, nodes)
+        if self.elsewhere is not None:
+            return self.engine.evaluate(nodes)
         scores = self.score(nodes)
         with torch.inference_mode():
             return base.evaluate([scores], nodes)
@@ -213,7 +219,8 @@ class Scheduler:
         if threading.current_thread() is not self._thread:
             return self._call(functools.partial(self.score, hidden=hidden), nodes)
         job, started = Job.current(), time.perf_counter()
-        if job is None:
+        if job is None or self.elsewhere is not None:
+            # Servers answer each job's request by itself: several at the same time, while other jobs run.
             return self.engine.score(nodes, hidden=hidden)
         # Two long texts may free each other's slots between chunks. The number of chunks is bounded, so that this ends.
         chunks = row_count(self.engine, nodes) // READ_CHUNK
@@ -254,11 +261,15 @@ class Scheduler:
         """Grow each node greedily until its end is at `depth`, counted from the root, or has a token id in `stop`.
 
         A generator that yields after each pass the new ends of all branches that grew. Outside of the scheduler's
-        thread, each step is a request of its own.
+        thread, each step is a request of its own. A server makes one request for all levels.
         """
-        steps = base.roll_out(self, nodes, depth, stop)
-        while (frontier := self._call(next, steps, None)) is not None:
-            yield frontier
+        servers = self.elsewhere
+        with contextlib.ExitStack() as stack:
+            steps: Iterator[list[Node]] = base.roll_out(self, nodes, depth, stop)
+            if servers is not None:
+                steps = stack.enter_context(contextlib.closing(servers.roll_out_all([RollOut(nodes, depth, stop)])))
+            while (frontier := self._call(next, steps, None)) is not None:
+                yield frontier
 
     def free(self, nodes: Sequence[Node]) -> None:
         """Free the engine's cache slots of nodes that their tree has removed; done in the scheduler's thread."""
@@ -304,6 +315,20 @@ class Scheduler:
         if job is not None:
             job.dropped = True
             self._dropped.append(job)
+            self._change.notify()
+
+    def _notify(self) -> None:
+        with self._change:
+            self._change.notify()
+
+    @property
+    def _queue(self) -> dict[Hashable, Job]:
+        """The requests, or the prefetches if there is no request."""
+        return self._requests or self._prefetches
+
+    def _can_run(self) -> list[Job]:
+        """Return the jobs of `_queue` that wait for no server, in order. The caller must hold the lock."""
+        return [job for job in self._queue.values() if not job.waits_outside]
 
     def _work(self) -> None:
         """Make rounds until there is no more work: the scheduler's thread.
@@ -395,18 +420,16 @@ class Scheduler:
 
         Requests come first, prefetches only if there is no request. Dropped jobs are closed here. If the scheduler is
         closed, all jobs are closed and end with NoRoom. None after that, or after the idle time without a job; then the
-        thread is to end.
+        thread is to end. Jobs that wait for a server are left out until it answers.
         """
         while True:
             with self._change:
-                self._change.wait_for(
-                    lambda: self._requests or self._prefetches or self._dropped or self.closed, self._idle
-                )
+                idle = None if self._queue else self._idle
+                self._change.wait_for(lambda: self._can_run() or self._dropped or self.closed, idle)
                 dropped, self._dropped = self._dropped, []
                 ended = self._clear() if self.closed else []
-                queue = self._requests or self._prefetches
-                jobs = list(queue.values())
-                if not jobs and not dropped and not ended:
+                queue, jobs = self._queue, self._can_run()
+                if not queue and not dropped and not ended:
                     self._thread = None
                     return None
             for job in (*dropped, *ended):

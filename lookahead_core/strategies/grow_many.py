@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
+from lookahead_core.engines.elsewhere import RollOut, elsewhere_of
 from lookahead_core.engines.engine import Engine, best_token, predict
 from lookahead_core.tree import Node
 
@@ -13,16 +15,21 @@ def grow_together(
 ) -> Iterator[None]:
     """Grow k branches of `depth` tokens below each origin: the k most probable tokens, each continued greedily.
 
-    A generator that yields None after each forward pass; each pass serves all origins. They may be of several trees,
-    and none may be a root. A branch also ends after an end token; its last node is not evaluated. Afterwards, until
-    nodes are pruned, a lookahead below any origin needs no forward pass with this `k` and `depth` and otherwise default
-    options. Raises CacheFull if a cache has no room.
+    A generator that yields None after each forward pass, or level of a server's answer; each serves all origins. They
+    may be of several trees, and none may be a root. A branch also ends after an end token; its last node is not
+    evaluated. Afterwards, until nodes are pruned, a lookahead below any origin needs no forward pass with this `k` and
+    `depth` and otherwise default options. Raises CacheFull if a cache has no room.
     """
     if _evaluate(engine, origins):
         yield
     frontier = [
         (_child(origin, token_id), origin.depth + depth) for origin in origins for token_id in _top_tokens(origin, k)
     ]
+    if (servers := elsewhere_of(engine)) is not None:
+        parts = [RollOut([node], bottom, end_token_ids) for node, bottom in frontier]
+        with contextlib.closing(servers.roll_out_all(parts)) as levels:
+            yield from (None for _ in levels)
+        return
     while frontier := [
         (node, bottom) for node, bottom in frontier if node.depth < bottom and node.token_id not in end_token_ids
     ]:

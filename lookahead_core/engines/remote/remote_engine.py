@@ -6,13 +6,14 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import torch
 
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.elsewhere import ReplicaCounts
-from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree
+from lookahead_core.engines.elsewhere import Reader, ReplicaCounts, RollOut
+from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree, unfinished
 from lookahead_core.engines.feed import read_all
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import LogitRows
@@ -23,7 +24,7 @@ from lookahead_core.engines.remote.replicas import Replica, Replicas
 from lookahead_core.engines.remote.server_errors import RowsUnavailable, ServerFault
 from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
 from lookahead_core.prediction import Prediction
-from lookahead_core.tree import Node, TokenTree
+from lookahead_core.tree import Node, TokenTree, TreeGrower
 
 MOVED = "The server that computed your text has stopped. Another one goes on with it; nothing is lost."
 COLD_TOKENS = 32
@@ -52,6 +53,7 @@ class RemoteEngine:
         self.passes = 0
         self.computation = Computation("by the server", "by the server")
         self.replicas = replicas
+        self.reader: Reader = read_all
         self.moves = 0
         """How often a text went on at another server because its own one no longer answered."""
         self._lock = threading.Lock()
@@ -115,8 +117,15 @@ class RemoteEngine:
 
         There are more requests where the server's answer breaks off, or if its tokens are not the likeliest ones.
         """
-        branches = _Branches(_unfinished(nodes, depth, stop), depth, stop)
-        with contextlib.closing(self._answers(branches.prompts, self.most)) as found:
+        return self.roll_out_all([RollOut(nodes, depth, stop)])
+
+    def roll_out_all(self, parts: Sequence[RollOut]) -> Generator[list[Node], None, None]:
+        """See `ElsewhereEngine.roll_out_all`."""
+        branches = _Branches(parts)
+        with (
+            _growing(branches, branches.prompts.values()),
+            contextlib.closing(self._answers(branches.prompts, self.most)) as found,
+        ):
             for each in found:
                 branches.add(each, self._prediction(each.token))
                 yield from branches.new_levels()
@@ -149,7 +158,8 @@ class RemoteEngine:
     def _next_tokens(self, nodes: Sequence[Node], logprobs: int) -> dict[Node, ServerToken]:
         """Return the token after each of these nodes, which must be without repetitions, in their order."""
         prompts = {_prompt(node, 1): node for node in nodes}
-        found = {prompts[each.prompt]: each.token for each in self._answers(prompts, logprobs)}
+        with _growing(_Kept(nodes), nodes):
+            found = {prompts[each.prompt]: each.token for each in self._answers(prompts, logprobs)}
         return {node: found[node] for node in nodes}
 
     def _answers(self, prompts: Mapping[Prompt, Node], logprobs: int) -> Generator[PromptToken, None, None]:
@@ -175,7 +185,7 @@ class RemoteEngine:
             )
             for key, own in by_key.items()
         ]
-        with contextlib.closing(read_all(parts)) as found:
+        with contextlib.closing(self.reader(parts)) as found:
             for each in found:
                 prompts[each.prompt].tree.work.tokens += 1
                 yield each
@@ -207,13 +217,22 @@ class RemoteEngine:
 class _Branches:
     """Greedy branches while their tokens come, and which of their levels are complete."""
 
-    def __init__(self, ends: Sequence[Node], depth: int, stop: frozenset[int]) -> None:
-        """`ends` are the nodes below which they grow, without predictions."""
-        self.prompts = {_prompt(node, depth - node.depth, stop): node for node in ends}
+    def __init__(self, parts: Sequence[RollOut]) -> None:
+        ends: dict[Node, tuple[int, frozenset[int]]] = {}
+        for nodes, depth, stop in parts:
+            for node in unfinished(nodes, depth, stop):
+                if node not in ends or depth > ends[node][0]:
+                    ends[node] = depth, stop
+        self.prompts = {_prompt(node, depth - node.depth, stop): node for node, (depth, stop) in ends.items()}
         """The prompt of each branch, with the node below which it grows."""
         self._tips = dict(self.prompts)
         self._grown: dict[Prompt, list[Node]] = {prompt: [] for prompt in self.prompts}
         self._levels = 0
+
+    @property
+    def frontier(self) -> Iterable[Node]:
+        """See `TreeGrower.frontier`."""
+        return self._tips.values()
 
     def add(self, answer: PromptToken, prediction: Prediction) -> None:
         """Add the next node to a branch, from the prediction at its tip."""
@@ -236,15 +255,24 @@ def _prompt(node: Node, count: int, stop: frozenset[int] = frozenset()) -> Promp
     return Prompt(node.tree.token_ids(node), count, stop)
 
 
-def _unfinished(nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> list[Node]:
-    """Follow known predictions below each node; return the ends that are above `depth` and not in `stop`, each once."""
-    ends: dict[Node, None] = {}
-    for node in nodes:
-        while node.depth < depth and node.token_id not in stop and node.prediction is not None:
-            node = node.tree.expand(node, best_token(node))
-        if node.depth < depth and node.token_id not in stop:
-            ends[node] = None
-    return list(ends)
+@dataclass(eq=False)
+class _Kept:
+    """A `TreeGrower` of nodes whose predictions have been requested."""
+
+    frontier: Sequence[Node]
+
+
+@contextmanager
+def _growing(grower: TreeGrower, nodes: Iterable[Node]) -> Iterator[None]:
+    """Context manager: let no other job remove a grower's nodes from the trees of `nodes`."""
+    trees = {node.tree for node in nodes}
+    for tree in trees:
+        tree.growers.add(grower)
+    try:
+        yield
+    finally:
+        for tree in trees:
+            tree.growers.discard(grower)
 
 
 def _cold_ancestor(nodes: Sequence[Node]) -> Node | None:
