@@ -30,6 +30,7 @@ examples:
   python -m lookahead_core compress report.txt --ratio 0.25    # shorten a text to a quarter of its tokens
   python -m lookahead_core check-agreement "Once" --draft-model small/model    # how far a smaller model agrees
   python -m lookahead_core experiment "After careful" --depth 100    # is the cache right, and what does it save
+  python -m lookahead_core sizing --people 200 --memory 80    # how many replicas of a model's server hold these people
 """
 EARLY_STOPPING_HELP = (
     "stop when enough beams have ended (true), no growing one looks better (false), or none can (never)"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from lookahead_core.command import agreement, compression, experiment, model_loading, training
+from lookahead_core.command import agreement, compression, experiment, model_loading, sizing, training
 from lookahead_core.command.arguments import DESCRIBE, MODEL_OPTIONS, Parser, parse_arguments
 from lookahead_core.command.generation import GenerationCommand
 from lookahead_core.command.terminal import Screen, complain
@@ -50,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(words: Sequence[str]) -> None:
     if words and words[0] == training.NAME:
         return training.run(_parse_subcommand(training, words[1:]))
-    for subcommand in (agreement, compression, experiment):
+    for subcommand in (agreement, compression, experiment, sizing):
         if words and words[0] == subcommand.NAME:
             arguments = _parse_subcommand(subcommand, words[1:])
             subcommand.run(arguments, _screen(arguments))
@@ -67,7 +67,8 @@ def _run(words: Sequence[str]) -> None:
 def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str, Any]:
     """Return the parsed arguments of a subcommand by key: its own, and those of the model.
 
-    `subcommand` is its module, with NAME, DESCRIPTION, EPILOG and `add_arguments`. `words` are those after the
+    `subcommand` is its module, with NAME, DESCRIPTION, EPILOG and `add_arguments`; also with OPTIONS if it takes some
+    options of the model only. `words` are those after the
     subcommand's name. Exits with status 2 and a sentence if they are wrong, and with 0 after `--help`.
     """
     parser = Parser(
@@ -76,7 +77,7 @@ def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str,
         epilog=subcommand.EPILOG,
     )
     subcommand.add_arguments(parser)
-    parser.add_options("model", MODEL_OPTIONS)
+    parser.add_options("model", getattr(subcommand, "OPTIONS", MODEL_OPTIONS))
     return vars(parser.parse_args(words))
 
 
