@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -16,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from lookahead_core import Model
+from lookahead_core import Model, Settings
+from lookahead_core.loading.server import addresses_of
 from tests.support.browser import free_port
 from tests.support.http_requests import http_request
 
@@ -191,3 +194,22 @@ def wait_until_up(url: str, output: Path) -> None:
             return
         time.sleep(0.2)
     pytest.fail(output.read_text())
+
+
+def test_the_compose_file_starts_the_page_with_settings_that_exist_and_one_server_in_each_profile() -> None:
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+    services = compose["services"]
+    page = services["page"]
+    known = {f"LOOKAHEAD_{each.name.upper()}" for each in dataclasses.fields(Settings)}
+    assert set(page["environment"]) <= known
+    (address,) = addresses_of(page["environment"]["LOOKAHEAD_MODEL"])
+    host = address.removeprefix("http://").partition(":")[0]
+    assert set(page["depends_on"]) == set(services) - {"page"}
+    for profile in page["profiles"]:
+        (server,) = [each for name, each in services.items() if name != "page" and profile in each["profiles"]]
+        assert server["networks"]["default"]["aliases"] == [host]
+        words = server["command"]
+        assert words[words.index("--max-logprobs") + 1] == "-1" and "ports" not in server
+    assert {volume.partition(":")[0] for each in services.values() for volume in each["volumes"]} == set(
+        compose["volumes"]
+    )
