@@ -73,6 +73,15 @@ def serving(*, most_logprobs: int = 64, device: str = "cpu", port: int = 0, log:
     `most_logprobs` is vLLM's --max-logprobs, -1 for all. `log` is a file for what the server prints. Raises
     RuntimeError if the server ends or does not answer in START_SECONDS.
     """
+    with process_serving(most_logprobs=most_logprobs, device=device, port=port, log=log) as (address, _):
+        yield address
+
+
+@contextmanager
+def process_serving(
+    *, most_logprobs: int = 64, device: str = "cpu", port: int = 0, log: Path | None = None
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Context manager like `serving`, which gives the server's process too; that and its own ones form a group."""
     python, port = install(device), port or free_port()
     cpu = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": f"0-{(os.cpu_count() or 1) - 1}"}
     quiet = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
@@ -86,10 +95,11 @@ def serving(*, most_logprobs: int = 64, device: str = "cpu", port: int = 0, log:
             env=os.environ | quiet | (cpu if device == "cpu" else {}),
             stdout=output,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         stack.callback(_stop, process)
         _wait_for(f"http://127.0.0.1:{port}/health", process)
-        yield f"http://127.0.0.1:{port}/v1"
+        yield f"http://127.0.0.1:{port}/v1", process
 
 
 def _wait_for(address: str, process: subprocess.Popen[bytes]) -> None:

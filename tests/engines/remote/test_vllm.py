@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,19 +16,26 @@ import pytest
 
 from benchmarks.prompts import FRESH_IDS, Prompts
 from lookahead_core import Document, Model, load_model
-from tests.support.vllm_server import serving
+from lookahead_core.loading.sizing import GIBIBYTE, read_shape
+from tests.support.vllm_server import model_folder, serving
 
 pytestmark = pytest.mark.vllm
 PROMPTS = 50
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The file of what the server prints; None if it was not started here."""
+    return None if os.environ.get("LOOKAHEAD_TEST_VLLM") else tmp_path_factory.mktemp("vllm") / "log"
+
+
+@pytest.fixture(scope="module")
+def address(log: Path | None) -> Iterator[str]:
     """The address of a vLLM: that of LOOKAHEAD_TEST_VLLM, or one that is started here."""
-    if given := os.environ.get("LOOKAHEAD_TEST_VLLM"):
-        yield given
+    if log is None:
+        yield os.environ["LOOKAHEAD_TEST_VLLM"]
         return
-    with serving(most_logprobs=-1, log=tmp_path_factory.mktemp("vllm") / "log") as found:
+    with serving(most_logprobs=-1, log=log) as found:
         yield found
 
 
@@ -119,6 +127,29 @@ def test_a_long_text_is_read_from_the_prefix_cache(remote: Model, address: str, 
     asked, hit = (after - earlier for after, earlier in zip(counts(), before, strict=True))
     print(f"{hit / asked:.1%} of {asked:.0f} prompt tokens came from the prefix cache")
     assert hit / asked >= 0.93
+
+
+def test_a_document_reads_nothing_from_the_cache_of_another_with_the_same_text(remote: Model, texts: list[str]) -> None:
+    """The salts differ: the time of an answer does not tell what others have written."""
+    text = " ".join(reversed(texts))[:1200]
+    engine: Any = remote.engine
+    seconds = []
+    for document in (Document(remote, text), other := Document(remote, text), other):
+        document.tree.head.prediction = None
+        started = time.perf_counter()
+        engine.score([document.head])
+        seconds.append(time.perf_counter() - started)
+    print(f"read anew in {seconds[0]:.3f} s, by another person in {seconds[1]:.3f} s, and again in {seconds[2]:.3f} s")
+    assert seconds[2] < seconds[1] / 2
+
+
+def test_the_cache_of_a_server_holds_as_many_tokens_as_sizing_says(log: Path | None) -> None:
+    if log is None:
+        pytest.skip("the server was not started here")
+    (tokens,) = re.findall(r"KV cache size: ([\d,]+) tokens", log.read_text(errors="replace"))
+    expected = GIBIBYTE // read_shape(str(model_folder())).kv_bytes(1, 4)
+    print(f"{tokens} tokens in one GiB, {expected:,} by sizing")
+    assert expected - 64 <= int(tokens.replace(",", "")) <= expected
 
 
 def test_the_environment_of_vllm_is_outside_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,52 @@
+"""Two processes of vLLM, of which one is killed in the middle of lookaheads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from lookahead_core import Document, Model, load_model
+from lookahead_core.engines.remote.placement import ranking
+from tests.conftest import CORPUS
+from tests.support.vllm_server import process_serving
+
+pytestmark = pytest.mark.vllm
+PEOPLE = 30
+
+
+def test_documents_of_a_killed_server_go_on_at_the_other_one_within_five_seconds(default_model: Model) -> None:
+    with ExitStack() as stack:
+        servers = dict(stack.enter_context(process_serving()) for _ in range(2))
+        model = load_model(list(servers))
+        engine: Any = model.engine
+        documents = [Document(model, CORPUS[number % 3][: 20 + number]) for number in range(PEOPLE)]
+        expected = [
+            [branch.token_ids for branch in Document(default_model, each.text).lookahead(k=3, depth=12).branches]
+            for each in documents
+        ]
+        for document in documents:
+            document.predict()
+        victim = ranking(list(servers), documents[0].tree.session_key)[0]
+
+        def finish(document: Document) -> tuple[list[tuple[int, ...]], float]:
+            result = document.lookahead(k=3, depth=12)
+            return [branch.token_ids for branch in result.branches], time.perf_counter()
+
+        with ThreadPoolExecutor(PEOPLE) as threads:
+            running = [threads.submit(finish, document) for document in documents]
+            time.sleep(0.4)
+            unfinished = sum(not each.done() for each in running)
+            os.killpg(servers[victim].pid, signal.SIGKILL)
+            killed = time.perf_counter()
+            found = [each.result() for each in running]
+        longest = max(at for _, at in found) - killed
+        print(f"{unfinished} of {PEOPLE} lookaheads ran; all were served {longest:.1f} s after the server was killed")
+        assert [ids for ids, _ in found] == expected
+        assert unfinished and engine.moves and longest < 5
+        engine.close()
