@@ -67,9 +67,9 @@ def _run(words: Sequence[str]) -> None:
 def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str, Any]:
     """Return the parsed arguments of a subcommand by key: its own, and those of the model.
 
-    `subcommand` is its module, with NAME, DESCRIPTION, EPILOG and `add_arguments`; also with OPTIONS if it takes some
-    options of the model only. `words` are those after the
-    subcommand's name. Exits with status 2 and a sentence if they are wrong, and with 0 after `--help`.
+    `subcommand` is its module, with NAME, DESCRIPTION, EPILOG and `add_arguments`; also with OPTIONS_OF_MODEL if it
+    takes some options of the model only. `words` are those after the subcommand's name. Exits with status 2 and a
+    sentence if they are wrong, and with 0 after `--help`.
     """
     parser = Parser(
         prog=f"python -m lookahead_core {subcommand.NAME}",
@@ -77,7 +77,7 @@ def _parse_subcommand(subcommand: ModuleType, words: Sequence[str]) -> dict[str,
         epilog=subcommand.EPILOG,
     )
     subcommand.add_arguments(parser)
-    parser.add_options("model", getattr(subcommand, "OPTIONS", MODEL_OPTIONS))
+    parser.add_options("model", getattr(subcommand, "OPTIONS_OF_MODEL", MODEL_OPTIONS))
     return vars(parser.parse_args(words))
 
 

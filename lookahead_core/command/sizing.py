@@ -29,7 +29,7 @@ examples:
 """
 TAKEN = ("model", "dtype", "trust_remote_code")
 """The options of the model that the subcommand takes."""
-OPTIONS = tuple(option for option in MODEL_OPTIONS if option.key in TAKEN)
+OPTIONS_OF_MODEL = tuple(option for option in MODEL_OPTIONS if option.key in TAKEN)
 SHAPE = {
     "layers": "number of layers",
     "kv_heads": "heads of keys and values in each layer",
@@ -40,7 +40,7 @@ SHAPE = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `sizing` to its parser; the caller adds OPTIONS."""
+    """Add the options of `sizing` to its parser; the caller adds OPTIONS_OF_MODEL."""
     group = parser.add_argument_group("people and memory")
     group.add_argument("--people", type=int, metavar="N", required=True, help="people with an open text at once")
     group.add_argument("--memory", type=float, metavar="X", required=True, help="memory of a replica's devices, in GiB")
