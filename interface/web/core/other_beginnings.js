@@ -6,6 +6,7 @@ import {oddsOfAll} from './reheated_odds.js';
 const LEAST_LEFT = 1e-6; // the least probability of other ways on that is listed
 
 /** @typedef {(index: number | undefined, logprob: number) => Odds} NodeOdds odds after the node of this index */
+/** @typedef {{other: DrawnOther, known: number[]}} Entry `known`: the first ids, whose odds are known; all of them unless there is a bound */
 
 /**
  * Whether a path begins with these ids.
@@ -19,17 +20,15 @@ export const beginsWith = (ids, beginning) => beginning.every((id, index) => ids
  * @type {(view: View, rows: Row[], odds: NodeOdds) => DrawnOther[]}
  */
 export function otherBeginnings(view, rows, odds) {
-  /** @type {Map<string, DrawnOther>} */
+  /** @type {Map<string, Entry>} */
   const found = new Map();
   for (const entry of [...view.branches.filter(branch => branch.ids.length).map(firstPiece), ...(view.rest || [])]) {
     const key = entry.ids.join(' ');
     if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
     const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
-    const other = {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)};
-    if (other.odds.bound && isCounted(entry.ids.slice(0, knownSize(figures)), [...view.branches.map(firstPiece), ...found.values()], rows)) continue;
-    found.set(key, other);
+    found.set(key, {other: {...entry, odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)}, known: entry.ids.slice(0, knownSize(figures))});
   }
-  const others = [...found.values(), ...otherWaysOn(rows)];
+  const others = [...withoutCounted([...found.values()], rows), ...otherWaysOn(rows)];
   // Of equal odds, as of all that temperature 0 or top-p excludes, the model's own decide.
   return others.sort((one, other) => other.odds.p - one.odds.p || other.raw - one.raw);
 }
@@ -91,11 +90,18 @@ function oddsOfKnown(figures) {
 const knownSize = figures => figures.findIndex(figure => figure.raw) > 0 ? figures.findIndex(figure => figure.raw) : figures.length;
 
 /**
- * Whether the odds of a beginning count already: as a part of the share of a row, or of another entry.
- * @type {(beginning: number[], entries: Pick<OtherBeginning, 'ids'>[], rows: Row[]) => boolean}
+ * The entries without those whose bound counts already, as a part of the share of a row or of another entry.
+ * @type {(entries: Entry[], rows: Row[]) => DrawnOther[]}
  */
-const isCounted = (beginning, entries, rows) => rows.some(({ids, apart}) => beginsWith(beginning, ids.slice(0, apart)))
-  || entries.some(({ids}) => beginsWith(beginning, ids) || beginsWith(ids, beginning));
+function withoutCounted(entries, rows) {
+  const counted = [...rows.map(({ids, apart}) => ids.slice(0, apart)), ...entries.filter(({other}) => !other.odds.bound).map(({other}) => other.ids)];
+  return entries.filter(({other, known}) => {
+    if (!other.odds.bound) return true;
+    if (counted.some(ids => beginsWith(known, ids) || beginsWith(ids, known))) return false;
+    counted.push(known);
+    return true;
+  }).map(({other}) => other);
+}
 
 /**
  * @param {Branch} branch

@@ -47,6 +47,15 @@ test('others whose ids read alike are different', () => {
   assert.deepEqual(shapeRows(view).others.map(({ids}) => ids), [[77], [7, 7]]);
 });
 
+test('what counts in a row or in another entry is not among the others a second time', () => {
+  const view = likelyView(2, 2), [next, other] = view.rest, row = view.branches[0].ids[0];
+  const longer = (first, last, text) => ({...next, ids: [first, last], logprobs: [next.logprobs[0], -1], at: [0, undefined], text});
+  view.rest = [longer(row, 90, 'of a row'), longer(next.ids[0], 91, 'of an entry'), next, longer(other.ids[0], 92, 'kept'), longer(other.ids[0], 93, 'the same')];
+  const {others, rest} = shapeRows(view, {temperature: 0.7});
+  assert.deepEqual(others.map(({text}) => text), [next.text, 'kept']);
+  assert.ok(others.reduce((sum, {odds}) => sum + odds.p, 0) <= rest.p + 1e-9);
+});
+
 test('a beginning is among the others once, and never if a row has it', () => {
   const view = likelyView(2, 2), [first] = view.rest;
   view.rest.push({...first, text: 'twice'}, {...first, ids: view.branches[0].ids.slice(0, 1), logprobs: [0]});
