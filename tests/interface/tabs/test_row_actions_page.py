@@ -395,3 +395,20 @@ def test_the_button_of_a_ban_names_the_token(visit: Visit) -> None:
     press(visit, "Alt+ArrowDown")
     token = visit.page.locator("#branches .token").first
     expect(visit.page.locator("#branches .note .ban")).to_have_text(f"Never “{token.inner_text().strip()}”")
+
+
+@pytest.mark.parametrize("height", [800, 640, 480])
+def test_by_keyboard_the_whole_note_on_a_token_is_seen(visit: Visit, height: int) -> None:
+    visit.page.set_viewport_size({"width": 1280, "height": height})
+    visit.page.locator("#controls summary").click()
+    write(visit)
+    note = visit.page.locator("#branches .note")
+    press(visit, "Alt+ArrowDown")
+    for _ in range(5):
+        expect(note.locator(".change")).to_be_visible()
+        box, token = note.bounding_box(), visit.page.locator("#branches .token:focus").bounding_box()
+        assert box and token
+        assert box["y"] + box["height"] <= height + 1
+        assert token["y"] >= 0
+        assert token["y"] + token["height"] <= height
+        press(visit, "ArrowDown")
