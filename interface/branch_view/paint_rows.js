@@ -3,7 +3,7 @@
 /** @import {Fork} from '../web/core/row_forks.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {
-  SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, shareLabel, stopPhrase, stopSentence,
+  PINNED_SENTENCE, SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenText, visibleText,
@@ -89,6 +89,7 @@ function paintTokens(tokens, row, {letters, fork}) {
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
   if (row.end) tokens.append(makeEnd(row.end));
   if ((row.open && !row.limit && !row.unfollowed) || isPartOfWord(row)) tokens.append(makeOpen());
+  if (pinnedPhrase(row)) tokens.append(makeStop(pinnedPhrase(row), PINNED_SENTENCE));
   if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row)));
   if (stopPhrase(row)) tokens.append(makeStop(stopPhrase(row), stopSentence(row)));
 }

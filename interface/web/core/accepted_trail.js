@@ -35,6 +35,18 @@ export class AcceptedTrail {
   }
 
   /**
+   * Add the pieces that the steps of a history have left in the text, where no piece is known.
+   * @param {HistoryState} history
+   * @param {number} revision the text's revision
+   */
+  addFrom(history, revision) {
+    const past = new AcceptedTrail(), known = this.#pieces;
+    past.restoreFrom(history, revision);
+    const missing = past.#pieces.filter(piece => known.every(({start, end}) => piece.end <= start || piece.start >= end));
+    this.#pieces = [...known, ...missing].slice(-MOST_PIECES);
+  }
+
+  /**
    * Add an accepted piece, unless its token ids are unknown.
    * @param {NewStep} step
    * @param {number} revision the text's revision after it

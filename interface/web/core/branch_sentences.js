@@ -85,7 +85,8 @@ const MOST_BANNED = 3;         // banned tokens that are named
  * @param {Pick<DrawnView, 'wanted' | 'without'>} drawn
  */
 function withoutBanned({wanted: {banned = 0, avoid = ''}, without}) {
-  if (avoid) return `, without the word ${quotedText(avoid)}${likelyBanned(without)}${banned ? ` and ${formatCount(banned, 'banned token')}` : ''}`;
+  // Of several reasons it is not known which one a figure belongs to.
+  if (avoid) return `, without the word ${quotedText(avoid)}${banned ? ` and ${formatCount(banned, 'banned token')}` : likelyBanned(without)}`;
   if (!banned) return '';
   const likely = without.slice(0, MOST_BANNED);
   if (!likely.length) return `, without ${formatCount(banned, 'banned token')}`;
@@ -250,6 +251,11 @@ function nextWordClause(text, letters) {
   if (!text) return 'that the text ends here';
   return isSigns(bare) ? `of this next sign, ${spokenText(bare)}` : `of this next word, ${quotedText(letters + text)}`;
 }
+
+/** What is said of a row that is pinned beside those of the view. @param {Pick<Row, 'extra' | 'pinned'>} row */
+export const pinnedPhrase = ({extra, pinned}) => (extra && pinned ? 'the rest of your choice' : '');
+
+export const PINNED_SENTENCE = 'This row is what is left of the branch that you clicked. It is none of the rows that are asked for, and does not count in their coverage.';
 
 /**
  * Why a row has 0 %, as a phrase; empty if it has more.

@@ -69,7 +69,7 @@ export function rowPhrase(rows, texts, guess) {
  * @param {string} [under] the settings of the odds, where they are not the model's own
  */
 export function guessSentence(guess, {probability, words}, among, under = '') {
-  const what = `chance of ${words ? 'this word' : 'these characters'}${under && ` ${under}`}`;
+  const what = `chance of ${!words ? 'these characters' : /\s/.test(guess.trim()) ? 'these words' : 'this word'}${under && ` ${under}`}`;
   return `${quotedText(guess)}: ${formatPercent({p: probability})} ${what} · ${formatBits(bitsOf(probability))} of surprise ` +
     `(fewer bits: closer to what the model expects) · ${among}`;
 }

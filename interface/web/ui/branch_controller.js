@@ -27,6 +27,8 @@ const SELECTION = 'A selection pauses branching.';
  */
 const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['banned', 'unbanned'], redo: ['allowed', 'rebanned']};
 const PROMPT_KINDS = ['prompt', 'prompting'];   // changes after which the text is the same
+const TRAVELS = ['undo', 'redo'];
+const MOST_PINNED = 40;    // texts whose pinned row is remembered
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
 
@@ -82,6 +84,11 @@ export class BranchController {
   #answeredLength = 0;     // of the text before the caret at that revision
   #selecting = false;      // whether a selection pauses branching
   #prompt = '';            // the prompt of the known views, as JSON
+  /**
+   * What was left of the branch when a text was accepted, by the text before the caret.
+   * @type {Map<string, BranchRemainder | null>}
+   */
+  #pinnedAfter = new Map();
   known = new KnownViews();
 
   /** @param {ControllerParts & Partial<ControllerHooks>} parts */
@@ -147,7 +154,7 @@ export class BranchController {
     listenToTextKeys({box: draft.box, draft, actions: {
       word: branch => this.#choose(branch, this.#keyed.branchView.nextWord(branch)),
       whole: branch => this.#chooseWhole(branch),
-      ghost: () => this.ghost.accept() || this.#awaitGhost(),
+      ghost: () => this.ghost.accept() || this.#awaitGhost() || (this.branches.branchView.isVeiled() && this.hooks.onHidden()),
       hide: () => this.#keyed.branchView.giveUp() || this.#hideGhost(),
       rows: () => this.goToRows(),
       pause: () => this.#togglePause(),
@@ -217,7 +224,9 @@ export class BranchController {
     if (draft.composing) return;
     this.#veil();
     this.#forgetOtherPrompts();
-    this.pinned = null;
+    // A row that was pinned when the text was accepted is pinned again when undo or redo leads there.
+    this.pinned = TRAVELS.includes(kind) ? this.#pinnedAfter.get(text) ?? null : null;
+    if (kind === 'load') this.#pinnedAfter.clear();
     if (kind === 'caret') this.ghost.moved();
     else this.ghost.edited();
     if (!text && !startsAText(hooks.prompt())) {
@@ -415,11 +424,19 @@ export class BranchController {
     this.#veil();
     this.ghost.edited();
     this.pinned = example ? null : rest;
+    this.#rememberPinned();
     if (next) this.#showKnown(draft.revision, draft.before, next);
     else if (columns) this.#showKnownColumns(columns);
     else if (this.pinned) this.show({revision: draft.revision, state: 'thinking', view: null, pinned: rest});
     else this.#dispatch('expect', {revision: draft.revision});
     afterPaint(() => this.#request());
+  }
+
+  #rememberPinned() {
+    const kept = this.#pinnedAfter, {before} = this.draft;
+    kept.delete(before);
+    kept.set(before, this.pinned);
+    if (kept.size > MOST_PINNED) kept.delete([...kept.keys()][0]);
   }
 
   /**

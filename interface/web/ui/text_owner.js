@@ -5,7 +5,7 @@
 // undo and redo have put there or taken away; `caret` {caret, selected} at every move; `side` {verb, step} when a step beside
 // the text is taken, undone or redone.
 /**
- * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, Moment, NewStep, Span, TextState}
+ * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, HistoryState, Moment, NewStep, Span, TextState}
  *   from '../core/types.d.ts'
  */
 import {AcceptedTrail} from '../core/accepted_trail.js';
@@ -196,7 +196,8 @@ export class TextOwner extends EventTarget {
     if (this.composing) return false;
     this.sync();
     const goal = this.#history.goal(moment, this.#state), authors = this.#history.goalAuthors(moment, this.#state);
-    if (goal) this.#enter(goal, authors);
+    const past = moment.at === undefined ? undefined : {steps: [...this.#history.steps], position: moment.at};
+    if (goal) this.#enter(goal, authors, past);
     return goal !== null;
   }
 
@@ -299,8 +300,9 @@ export class TextOwner extends EventTarget {
    * Write a text with its spans as one step.
    * @param {TextState & {caret: Span}} goal
    * @param {AuthorRun[]} [authors] of the whole text, where they are known
+   * @param {HistoryState} [past] the steps that made the text: the tokens that were accepted in it are accepted again
    */
-  #enter(goal, authors) {
+  #enter(goal, authors, past) {
     const change = changeBetween(this.#text, goal.text), before = this.selection;
     this.#write(change, goal.caret);
     const turned = turnFields(this.#earlier, goal.earlier);
@@ -308,6 +310,7 @@ export class TextOwner extends EventTarget {
       const step = {...change, before, after: this.selection, kind: 'reenter', time: Date.now(), ...turned};
       this.#record(step, [], {spans: goal.spans, authors});
     }
+    if (past) this.#trail.addFrom(past, this.revision + 1);
     this.#makeRevision('reenter');
   }
 
