@@ -285,10 +285,10 @@ export class EditHistory {
    * @returns {Moment}
    */
   #momentOf(kind, index, {text, spans}) {
-    const {time, start, inserted} = this.steps[index], end = start + inserted.length;
+    const {time, start, inserted, written} = this.steps[index], end = start + inserted.length;
     // A click in the example brings its opening too, which nobody has chosen.
     const chosen = spans.find(([from, to]) => to > start && from < end), from = Math.max(start, chosen?.[0] ?? start);
-    return {kind, at: index + 1, time, before: contextBefore(text, from), text: text.slice(from, end)};
+    return {kind, at: index + 1, time, before: contextBefore(text, from), text: text.slice(from, end), ...(written?.length ? {written: true} : {})};
   }
 
   /**

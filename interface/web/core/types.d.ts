@@ -476,6 +476,8 @@ export interface Moment {
   /** What precedes it, as context. */
   before: string;
   text: string;
+  /** Whether the person has written a part of it. */
+  written?: boolean;
   /** The number of steps after which the text stood like this. */
   at?: number;
   /** The index among the abandoned texts. */

@@ -19,6 +19,7 @@ export function historyEntry(moment, restore) {
   const line = make('span', {className: 'piece', dir: 'auto'}, texts.before, make('b', {text: texts.piece}));
   const button = make('button', {className: 'moment'}, line, make('small', {text: caption}));
   button.dataset.kind = moment.kind;
+  button.toggleAttribute('data-written', Boolean(moment.written));
   button.addEventListener('click', restore);
   return make('li', {}, button);
 }

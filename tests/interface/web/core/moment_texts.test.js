@@ -22,6 +22,14 @@ test('a line of the history has the spaces of the text, neither more nor fewer',
   assert.equal(lineOf('The light.', '\n\nHe'), 'The light. He', 'line breaks are one space');
 });
 
+test('a piece of which a part was written by the person is marked', () => {
+  const piece = written => {
+    const history = new EditHistory(), spans = history.add({start: 0, removed: '', inserted: 'sea', kind: 'accept', time: 1, before: [0, 0], after: [3, 3], ...written}, {text: '', spans: [], earlier: undefined}, {marks: []});
+    return history.moments({text: 'sea', spans, earlier: undefined})[0].written;
+  };
+  assert.deepEqual([piece({written: [[0, 3]]}), piece({})], [true, undefined]);
+});
+
 test('a piece that cannot be seen has signs', () => {
   assert.deepEqual([' ', '\n', ''].map(text => momentTexts({before: '', text}).piece), ['␣', '↵', '↵']);
 });
