@@ -261,7 +261,7 @@ export class BranchView {
     setAttribute(root, 'data-floats', floats);
     if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - note.getBoundingClientRect().top));
     // By keyboard nobody can see the rest of the note while the focus is on the button.
-    if (!floats && isPointedNew && button && button === document.activeElement) this.#scrollToNote(button.getBoundingClientRect().top, bottom);
+    if (!floats && isPointedNew && button && button === document.activeElement && this.rows.contains(button)) this.#scrollToNote(button.getBoundingClientRect().top, bottom);
   }
 
   /** Scroll until the whole note is seen, as far as the button stays in the window. @param {number} top of the button @param {number} bottom of the note */

@@ -27,7 +27,6 @@ const SELECTION = 'A selection pauses branching.';
  */
 const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['banned', 'unbanned'], redo: ['allowed', 'rebanned']};
 const PROMPT_KINDS = ['prompt', 'prompting'];   // changes after which the text is the same
-const TRAVELS = ['undo', 'redo'];
 const MOST_PINNED = 40;    // texts whose pinned row is remembered
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
 const STOPPED = 'Stopped before there were branches. Change the text or a setting to look again.';
@@ -224,8 +223,8 @@ export class BranchController {
     if (draft.composing) return;
     this.#veil();
     this.#forgetOtherPrompts();
-    // A row that was pinned when the text was accepted is pinned again when undo or redo leads there.
-    this.pinned = TRAVELS.includes(kind) ? this.#pinnedAfter.get(text) ?? null : null;
+    // A redo leads to what was accepted, and to what was left of its row.
+    this.pinned = kind === 'redo' ? this.#pinnedAfter.get(text) ?? null : null;
     if (kind === 'load') this.#pinnedAfter.clear();
     if (kind === 'caret') this.ghost.moved();
     else this.ghost.edited();

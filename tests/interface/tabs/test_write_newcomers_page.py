@@ -468,7 +468,8 @@ def test_tab_passes_the_text_and_accepts_the_grey_text_only_while_it_is_written(
     expect(box).to_be_focused()
     assert len(box.input_value()) > len(text + "s")
     hint = page.locator("#tab-key")
-    expect(hint).to_have_text("While you write, Tab accepts the grey text; Esc, then Tab leaves the box.")
+    writing = "While you write, Tab accepts the grey text; Esc, then Tab leaves the box."
+    expect(hint).to_have_text(writing, use_inner_text=True)
     assert "tab-key" in (box.get_attribute("aria-describedby") or "")
 
 
