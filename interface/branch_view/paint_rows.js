@@ -18,11 +18,16 @@ const LONG_FIGURE = 7;  // characters of a share that the column has room for
 const MOST_SIGNS = 3;   // signs for tokens without a whole character
 const READS_ON = 'This row is longer than what is seen of it: click here to read on, or scroll it sideways. By keyboard, → goes along it.';
 
+/** @param {number} number of a row */
+const keySentence = number => `Row ${number}: Alt+${number} in the text accepts its next word, and so does ${number} while the focus is on a row.`;
+
 /** @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows */
 export function paintRows(container, rows, typed) {
+  // In columns the keys belong to one of them, and letters stand in place of the numbers.
+  const hasKeys = !container.closest('.columns');
   trimChildren(container, rows.length);
   const elements = childrenOf(container);
-  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forkOf(rows, index)}));
+  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forkOf(rows, index), hasKeys}));
 }
 
 /** @param {HTMLElement} container @param {number} index */
@@ -51,8 +56,8 @@ export function paintFigure(element, figure) {
   setAttribute(element, 'data-long', figure.length > LONG_FIGURE);
 }
 
-/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null}) => void} */
-function paintRow(node, row, {index, typed, fork}) {
+/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null, hasKeys: boolean}) => void} */
+function paintRow(node, row, {index, typed, fork, hasKeys}) {
   const figure = formatKnown(row.share);
   // A pinned row continues the inserted text: the typed letters do not stand before it.
   const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = shareLabel(row, letters);
@@ -65,6 +70,7 @@ function paintRow(node, row, {index, typed, fork}) {
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && 'the rest of what you chose', label, cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'data-tip', `${label}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
+  setAttribute(find(node, '.key'), 'data-tip', hasKeys && index < KEYS ? keySentence(index + 1) : null);
   paintFigure(find(node, '.figure'), figure);
   find(node, '.fill').style.width = `${100 * row.share.p}%`;
   paintTokens(find(node, '.tokens'), row, {letters, fork});

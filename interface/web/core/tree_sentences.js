@@ -100,8 +100,9 @@ export function drawingSentence(nodes) {
   const tokens = formatCount(count('ahead'), 'token') + (branches > 1 ? ' together' : '');
   const parted = partedClause(nodes.filter(({node}) => partsAfter(node) > 1));
   const ahead = branches ? `${formatCount(branches, 'branch', 'branches')}${parted}, ${tokens}` : 'No branches yet';
-  const chosen = nodes.filter(({node}) => node.state === 'chosen' && !node.here).length;
-  const past = [['chosen', chosen], ['left behind', count('left')], ['seen and not taken', count('seen')]]
+  // Of the branches alone the text is one node, which says nothing of how it was made.
+  const isSession = nodes.length > 0 && (count('chosen') + count('typed') > 1 || count('left') > 0 || count('seen') > 0);
+  const past = [['chosen', isSession ? count('chosen') : 0], ['left behind', count('left')], ['seen and not taken', count('seen')]]
     .filter(([, number]) => number).map(([name, number]) => `${number} ${name}`);
   return `${[ahead, past.join(', ')].filter(Boolean).join('; ')}.`;
 }
