@@ -86,8 +86,8 @@ export function nodeSentence(node) {
  */
 function partedClause(forks) {
   const later = forks.filter(({node}) => !node.here).length, atEnd = later < forks.length;
-  const where = [atEnd ? 'at the end of your text' : '', later ? `at ${formatCount(later, 'fork')}${atEnd ? ' after it' : ''}` : ''].filter(Boolean);
-  return where.length ? ` that part ${where.join(' and ')}` : '';
+  const where = [atEnd ? 'after your text' : '', later ? `at ${formatCount(later, 'fork')}` : ''].filter(Boolean);
+  return where.length ? ` part ${where.join(' and ')}` : '';
 }
 
 /**

@@ -59,8 +59,8 @@ test('the sentence of a drawing counts what it shows', () => {
   const inner = {node: node('ahead', 'x', {children: [node('end', '')]})}, end = {node: node('end', '')};
   assert.equal(drawingSentence([inner, end, ...nodes.slice(0, 1)]), '2 branches, 2 tokens together.');
   const fork = {node: node('typed', 'x', {children: [node('ahead', 'a'), node('end', ''), node('rest', '')]})};
-  assert.equal(drawingSentence([fork, end, ...nodes.slice(0, 1)]), '2 branches that part at 1 fork, 1 token together.');
+  assert.equal(drawingSentence([fork, end, ...nodes.slice(0, 1)]), '2 branches part at 1 fork, 1 token together.');
   const atEnd = {node: {...fork.node, here: true}};
-  assert.equal(drawingSentence([atEnd, fork, end, ...nodes.slice(0, 1)]).split(',')[0], '2 branches that part at the end of your text and at 1 fork after it');
+  assert.equal(drawingSentence([atEnd, fork, end, ...nodes.slice(0, 1)]).split(',')[0], '2 branches part after your text and at 1 fork');
   assert.equal(drawingSentence(nodes.slice(6)), 'No branches yet.');
 });
