@@ -188,7 +188,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.owner.broken.set()
 
     def _event(self, data: str) -> None:
-        if self.owner.written == self.owner.dies_after and not self.owner.dead:
+        # Several answers are written at the same time: the count may pass the limit between two looks at it.
+        limit = self.owner.dies_after
+        if limit is not None and self.owner.written >= limit and not self.owner.dead:
             self.owner.kill()
         if self.owner.dead:
             raise BrokenPipeError
