@@ -29,7 +29,8 @@ export class RowEditor {
    */
   open(button, row, piece) {
     this.close();
-    const active = document.activeElement, back = active instanceof HTMLTextAreaElement ? active : button, {text} = row.pieces[piece], token = button.getBoundingClientRect(), outer = this.root.getBoundingClientRect();
+    const active = document.activeElement, back = active instanceof HTMLTextAreaElement ? active : button;
+    const {text} = row.pieces[piece], token = button.getBoundingClientRect(), outer = this.root.getBoundingClientRect();
     const field = this.#field = make('input', {
       className: 'row-editor', type: 'text', value: text.trim(), maxLength: MOST, dir: 'auto', autocomplete: 'off', spellcheck: false,
       ariaLabel: `Change “${text.trim() || 'this sign'}”: Enter puts the new text there, Escape leaves it`,

@@ -118,7 +118,7 @@ class BranchRequest:
     reheating: Mapping[str, float] = field(default_factory=dict)
     """The `temperature` and `top_p` of the page in mode `likely`, as far as they are given; else empty."""
     words_left_out: bool = False
-    """Whether the page asked for odds of words, which the model's server cannot give: `options` has none then."""
+    """Whether the page asked for odds of words that the model's server cannot give; `options` has no `odds` then."""
     visitor: Any = None
     """For whom tasks on shared GPUs are dispatched: a `shared_gpu.Visitor`; None on other hardware."""
 
@@ -147,7 +147,7 @@ class BranchRequest:
         )
 
     def without_words(self) -> BranchRequest:
-        """Return the same request for odds of tokens, with `words_left_out` if it was one for odds of words."""
+        """Return the same request with odds of tokens; `words_left_out` says whether it asked for odds of words."""
         options = {name: value for name, value in self.options.items() if name != "odds"}
         return replace(self, options=options, words_left_out=self.options.get("odds") == "words")
 

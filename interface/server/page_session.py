@@ -111,7 +111,7 @@ class PageSession:
         return next(filter(None, [*found, *self._columns.notices()]), "")
 
     def missing_odds(self, request: BranchRequest) -> str:
-        """Return what the view of this request lacks as the model's server gives few odds; "" if it lacks nothing."""
+        """Return a sentence on what this request's view lacks since the server gives few log-probabilities; else ""."""
         most, document = most_known(self.model.engine), self.document
         reopens = document is not None and document.passage.reopened_bytes()
         if most is None or not (reopens or request.words_left_out):

@@ -49,6 +49,19 @@ class Feed(Generic[T]):
         found: T = item
         return found
 
+    def items(self, wait: Callable[[], None] = lambda: None) -> Generator[T, None, None]:
+        """Yield the items as they come, and close the feed at the end; `wait` is called before each is taken."""
+        try:
+            while True:
+                wait()
+                try:
+                    item = self.take()
+                except StopIteration:
+                    return
+                yield item
+        finally:
+            self.close()
+
     def close(self) -> None:
         """Close the generators, a running one when its next item comes, and return at once."""
         self._closed.set()
@@ -89,13 +102,4 @@ def read_all(sources: Sequence[Generator[T, None, None]]) -> Generator[T, None, 
         with contextlib.closing(sources[0]) as source:
             yield from source
         return
-    feed = Feed(sources)
-    try:
-        while True:
-            try:
-                item = feed.take()
-            except StopIteration:
-                return
-            yield item
-    finally:
-        feed.close()
+    yield from Feed(sources).items()

@@ -12,7 +12,7 @@ from lookahead_core.errors import ModelError
 GIBIBYTE = 1024**3
 """Bytes."""
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "fp8": 1}
-"""Bytes of a number by the name of its type."""
+"""Bytes per number of each dtype, by the dtype's name."""
 BLOCK = 16
 """Tokens of a block, the unit in which vLLM reserves and shares its KV cache; 16 by default on GPUs."""
 WINDOWED = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}

@@ -23,18 +23,14 @@ def read_outside(sources: Sequence[Generator[T, None, None]]) -> Generator[T, No
         yield from read_all(sources)
         return
     feed = Feed(sources, job.notify)
-    try:
-        while True:
-            # Another job may go on with this generator: each step of `Scheduler.roll_out` may be one of its own.
-            job = Job.current()
-            if job is not None and not feed.ready:
-                # The mode is the thread's: other jobs must not inherit it.
-                with torch.inference_mode(mode=False):
-                    job.wait_for_feed(feed)
-            try:
-                item = feed.take()
-            except StopIteration:
-                return
-            yield item
-    finally:
-        feed.close()
+    yield from feed.items(lambda: _suspend_until_ready(feed))
+
+
+def _suspend_until_ready(feed: Feed[T]) -> None:
+    """Suspend the current job until `take` of the feed would return at once; do nothing without a job."""
+    # Another job may go on with the generator: each step of `Scheduler.roll_out` may be one of its own.
+    job = Job.current()
+    if job is not None and not feed.ready:
+        # The mode is the thread's: other jobs must not inherit it.
+        with torch.inference_mode(mode=False):
+            job.wait_for_feed(feed)

@@ -102,7 +102,7 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   if (!growing && view.asked.mode === 'best_first') for (const row of shown) row.unfollowed = isUnfollowed(row, view.asked);
   const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
-  const words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : asBoundNearOne(tokenCoverage, wanted);
+  const excludes = excludingSetting(wanted), words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown) : asBoundNearOne(tokenCoverage, wanted);
   if (pin && top === pin) setShares([...shown, pin], [pin]);
   const certain = shown.every(row => !row.share.atLeast), rows = shown.filter(row => row !== top);
   // Lower bounds say little of which word is likelier: the server's order does.
@@ -111,7 +111,7 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   return {
     rows, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
     rest: {p: 1 - coverage.p, atLeast: coverage.bound, ...(coverage.atLeast ? {bound: true} : {})}, firsts: shown.every(row => row.apart === 1),
-    others: words ? otherWords(view, rows, 1 - coverage.p) : otherBeginnings(view, rows, odds).filter(({odds: {p}}) => p > 0 || !excludingSetting(wanted)),
+    others: words ? otherWords(view, rows, 1 - coverage.p) : otherBeginnings(view, rows, odds).filter(({odds: {p}}) => p > 0 || !excludes),
     word: view.word,
     wordError: words ? Math.max(0, ...shown.map(row => (row.share.atLeast ? 0 : row.next_word?.error ?? 0))) : null,
   };

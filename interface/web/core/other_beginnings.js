@@ -87,7 +87,10 @@ function oddsOfKnown(figures) {
  * The number of a path's first tokens whose predictions are known; all of them where not even the first is.
  * @param {Odds[]} figures
  */
-const knownSize = figures => figures.findIndex(figure => figure.raw) > 0 ? figures.findIndex(figure => figure.raw) : figures.length;
+function knownSize(figures) {
+  const unknown = figures.findIndex(figure => figure.raw);
+  return unknown > 0 ? unknown : figures.length;
+}
 
 /**
  * The entries without those whose bound counts already, as a part of the share of a row or of another entry.

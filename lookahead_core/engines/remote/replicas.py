@@ -1,4 +1,4 @@
-"""Replicas: several servers of one model, the one that computes a person's texts, and which of them answer."""
+"""Replicas: the servers of one model; choosing one for a person's texts, and checking those that do not answer."""
 
 from __future__ import annotations
 

@@ -271,14 +271,19 @@ def test_in_a_low_window_the_row_that_gets_the_focus_is_not_at_its_edge(visit: V
         visit.page.set_viewport_size({"width": 1280, "height": 720})
 
 
+def change(visit: Visit, *keys: str) -> None:
+    """Press keys that lead to a token, and write "never" in its place."""
+    press(visit, *keys, "F2")
+    visit.page.locator(".row-editor").fill("never")
+    press(visit, "Enter")
+    expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
+
+
 def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
     write(visit)
     undo, edited = visit.page.locator("#undo"), visit.page.locator("#branches [data-edited]")
     before = visit.page.locator("#branches .branch").all_inner_texts()
-    press(visit, "Alt+ArrowDown", "ArrowDown", "F2")
-    visit.page.locator(".row-editor").fill("never")
-    press(visit, "Enter")
-    expect(edited).not_to_have_count(0)
+    change(visit, "Alt+ArrowDown", "ArrowDown")
     visit.wait_until_settled()
     press(visit, "Control+z")
     expect(edited).to_have_count(0)
@@ -298,10 +303,7 @@ def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
 def test_a_change_of_a_row_comes_back_with_its_text(visit: Visit, accept: str) -> None:
     write(visit)
     edited = visit.page.locator("#branches [data-edited]")
-    press(visit, "Alt+ArrowDown", "F2")
-    visit.page.locator(".row-editor").fill("never")
-    press(visit, "Enter")
-    expect(edited).not_to_have_count(0)
+    change(visit, "Alt+ArrowDown")
     visit.wait_until_settled()
     changed = visit.page.locator("#branches .branch").all_inner_texts()
     visit.page.locator("#document textarea").focus()
@@ -324,10 +326,7 @@ def test_a_change_of_a_row_comes_back_with_its_text(visit: Visit, accept: str) -
 def test_a_redo_after_a_change_loses_neither(visit: Visit) -> None:
     write(visit)
     edited = visit.page.locator("#branches [data-edited]")
-    press(visit, "Alt+1", "Control+z", "Alt+ArrowDown", "F2")
-    visit.page.locator(".row-editor").fill("never")
-    press(visit, "Enter")
-    expect(edited).not_to_have_count(0)
+    change(visit, "Alt+1", "Control+z", "Alt+ArrowDown")
     press(visit, "Control+Shift+z")
     assert visit.text != TEXT
     press(visit, "Control+z")
@@ -355,10 +354,7 @@ def test_a_change_of_the_pinned_row_that_is_undone_pins_it_again(visit: Visit) -
     visit.wait_until_settled()
     before = pinned.inner_text()
     pinned.locator(".token").first.focus()
-    press(visit, "F2")
-    visit.page.locator(".row-editor").fill("never")
-    press(visit, "Enter")
-    expect(edited).not_to_have_count(0)
+    change(visit)
     visit.wait_until_settled()
     press(visit, "Control+z")
     expect(edited).to_have_count(0)
