@@ -32,9 +32,9 @@ export function fileName(name, ending) {
  * @param {{view?: View | null, tree?: unknown}} [server] the branches shown, and the tree on the server
  */
 export function exportDocument(document, {view = null, tree = null} = {}) {
-  const {name, text, caret, history, left, spans, accepted, settings, model, instruction, instructed} = document;
+  const {name, text, caret, history, left, side, spans, accepted, settings, model, instruction, instructed} = document;
   const seed = settings?.seed ?? null, from = {format: FORMAT, version: VERSION, exported: new Date().toISOString()};
-  const kept = {name, text, caret, spans, accepted, history, left, settings, seed, model, instruction, instructed};
+  const kept = {name, text, caret, spans, accepted, history, left, side, settings, seed, model, instruction, instructed};
   return JSON.stringify({...from, ...kept, view, tree}, null, 1);
 }
 

@@ -87,7 +87,7 @@ export class DocumentKeeper {
     this.offer = offer;
     this.play = play;
     this.library = new DocumentLibrary({snapshot: () => this.snapshot()});
-    draft.addEventListener('change', () => this.library.changed());
+    for (const name of ['change', 'side']) draft.addEventListener(name, () => this.library.changed());
     instruction.addEventListener('change', () => this.library.changed());
     onDetail(this.library, 'copied', ({sentence}) => notice.show(sentence, null, {stays: true}));
     this.library.addEventListener('forgotten', () => this.openNew());

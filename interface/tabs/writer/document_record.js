@@ -1,5 +1,5 @@
 // The fields of a document that is stored, sent or read from a file. Each field is checked before it is used.
-/** @import {AbandonedText, AcceptedSpan, Author, AuthorRun, DocumentFields, HistoryState, HistoryStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
+/** @import {AbandonedText, AcceptedSpan, Author, AuthorRun, DocumentFields, HistoryState, HistoryStep, SideStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
 import {isPlainObject} from '../../web/core/json_values.js';
 
 const KINDS = ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'accept', 'reenter'];   // of steps
@@ -7,6 +7,7 @@ const AUTHORS = ['typed', 'pasted', 'chosen', 'example', 'earlier'];
 const MOST_SETTINGS = 20_000;   // characters of JSON
 const MOST_LABEL = 200;         // characters
 const MOST_IDS = 1000;          // of an accepted piece
+const MOST_SIDE_STEPS = 100;    // done, and as many undone
 
 /** @type {(value: unknown) => boolean} */
 const isCount = value => Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0;
@@ -51,6 +52,9 @@ const isChange = value => isPlainObject(value) && isCount(value.start) && typeof
 /** @param {any} value */
 const isSpansPatch = value => isPlainObject(value) && isCount(value.from)
   && [value.before, value.after].every(spans => Array.isArray(spans) && spans.every(span => isSpan(span)));
+
+/** @type {(value: any) => boolean} */
+const areIds = value => Array.isArray(value) && value.length <= MOST_IDS && value.every(isCount);
 
 /** @type {(value: unknown) => number[] | null} */
 const idsFrom = value => (Array.isArray(value) && value.length && value.every(isCount) ? [...value] : null);
@@ -122,6 +126,24 @@ function abandonedFrom(value, steps) {
 }
 
 /**
+ * A ban, or a change of a row; null for anything else. The row that was pinned is not kept.
+ * @param {any} value
+ */
+function sideStepFrom(value) {
+  if (!isPlainObject(value) || typeof value.text !== 'string') return null;
+  const {id, text, banned, edit} = value;
+  if (isCount(id) && typeof banned === 'boolean') return {id, text: labelOf(text), banned};
+  if (!isPlainObject(edit) || ![edit.row, edit.before].every(areIds) || typeof edit.text !== 'string') return null;
+  return {edit: {row: [...edit.row], before: [...edit.before], text: labelOf(edit.text)}, text, pinned: null};
+}
+
+/** @param {unknown} list @returns {SideStep[]} the newest of them */
+const sideStepsFrom = list => listOf(list).flatMap(one => {
+  const step = isCount(one?.at) ? sideStepFrom(one.step) : null;
+  return step ? [{at: one.at, step}] : [];
+}).slice(-MOST_SIDE_STEPS);
+
+/**
  * The history; an empty one if any step is wrong, since its steps build on each other.
  * @param {any} value
  * @returns {HistoryState}
@@ -157,6 +179,7 @@ export function documentFrom(value) {
     text,
     caret: isCount(value.caret) ? Math.min(value.caret, text.length) : text.length,
     history,
+    side: {done: sideStepsFrom(value.side?.done), undone: sideStepsFrom(value.side?.undone)},
     left: listOf(value.left ?? value.history?.left).map(entry => abandonedFrom(entry, history.steps.length)).filter(entry => entry !== null),
     spans: spansFrom(value.spans, text.length),
     ...(accepted ? {accepted} : {}),

@@ -1,7 +1,6 @@
 // Steps beside those of the text, such as bans and changes of rows. They are undone and redone in the order in which they were made among the steps
 // of the text. Each is kept with the number of the text's step before it.
-
-/** @typedef {{at: number, step: any}} SideStep */
+/** @import {SideStep, SideStepsState} from './types.d.ts' */
 
 /** All such steps of a document. */
 export class SideSteps {
@@ -40,8 +39,11 @@ export class SideSteps {
   /** The steps that were made at a point of the text. @param {number} at */
   at(at) { return this.#done.filter(one => one.at === at).map(({step}) => step); }
 
-  /** Another document is open. */
-  clear() { [this.#done, this.#undone] = [[], []]; }
+  /** The steps as they are stored. @returns {SideStepsState} */
+  state() { return {done: [...this.#done], undone: [...this.#undone]}; }
+
+  /** Replace all steps, as another document is open. @param {Partial<SideStepsState>} [state] */
+  load({done = [], undone = []} = {}) { [this.#done, this.#undone] = [[...done], [...undone]]; }
 }
 
 /** @type {(from: SideStep[], to: SideStep[], at: number) => any} */

@@ -383,6 +383,12 @@ export interface ShowDetail {
 /** A stretch of a text, as [start, end]. */
 export type Span = [start: number, end: number];
 
+/** A step beside the text, such as a ban, with the number of the text's step before it; 0 before the first. */
+export interface SideStep { at: number; step: any }
+
+/** All steps beside the text of a document. */
+export interface SideStepsState { done: SideStep[]; undone: SideStep[] }
+
 /** One replaced stretch of a text. */
 export interface Change { start: number; removed: string; inserted: string }
 
@@ -490,6 +496,8 @@ export interface DraftState extends TextState {
   caret: number;
   history: HistoryState;
   left: AbandonedText[];
+  /** Documents that were stored by older versions have no such steps. */
+  side?: SideStepsState;
   /** Documents that were stored by older versions have no such list. */
   accepted?: AcceptedSpan[];
 }

@@ -234,8 +234,8 @@ export class TextOwner extends EventTarget {
   state() {
     const before = this.#earlier === undefined ? {} : {earlier: this.#earlier};
     return {
-      text: this.text, caret: this.caret, history: this.#history.state(), left: [...this.left], spans: this.spans,
-      accepted: this.#trail.spans, ...before,
+      text: this.text, caret: this.caret, history: this.#history.state(), left: [...this.left], side: this.#side.state(),
+      spans: this.spans, accepted: this.#trail.spans, ...before,
     };
   }
 
@@ -243,7 +243,7 @@ export class TextOwner extends EventTarget {
    * Load another document with a history of its own.
    * @param {Partial<DraftState>} [state]
    */
-  load({text = '', caret = text.length, history, left, spans, accepted, earlier = this.#earlier} = {}) {
+  load({text = '', caret = text.length, history, left, side, spans, accepted, earlier = this.#earlier} = {}) {
     this.composing = false;
     this.#earlier = earlier;
     this.#writing = true;
@@ -251,7 +251,7 @@ export class TextOwner extends EventTarget {
     this.#writing = false;
     const same = this.text === text;   // the box changes line ends; then the steps of the history do not fit
     this.#history.load(same ? history : {}, same ? left : []);
-    this.#side.clear();
+    this.#side.load(same ? side : {});
     this.#spans = same && spans ? spans : [];
     const next = this.revision + 1;
     if (same && accepted) this.#trail.restore(accepted, next);

@@ -323,6 +323,29 @@ def test_a_change_of_a_row_comes_back_with_its_text(visit: Visit, accept: str) -
     assert visit.text == ""
 
 
+def test_after_a_reload_bans_and_changes_of_rows_are_there_and_can_be_undone(visit: Visit) -> None:
+    write(visit)
+    edited, chips = visit.page.locator("#branches [data-edited]"), visit.page.locator("#controls .never button")
+    press(visit, "Alt+ArrowDown", "ArrowDown", "Delete")
+    expect(chips).to_have_count(1)
+    visit.wait_until_settled()
+    change(visit, "Alt+ArrowDown")
+    visit.wait_until_settled()
+    changed = visit.page.locator("#branches .branch").all_inner_texts()
+    visit.page.wait_for_selector(".kept[data-state=saved]")
+    visit.page.reload()
+    visit.wait_until_settled()
+    assert visit.page.locator("#branches .branch").all_inner_texts() == changed
+    visit.page.locator("#undo").click()
+    expect(edited).to_have_count(0)
+    expect(chips).to_have_count(1)
+    visit.page.locator("#undo").click()
+    expect(chips).to_have_count(0)
+    visit.page.locator("#redo").click()
+    expect(chips).to_have_count(1)
+    assert visit.text == TEXT
+
+
 def test_a_redo_after_a_change_loses_neither(visit: Visit) -> None:
     write(visit)
     edited = visit.page.locator("#branches [data-edited]")

@@ -8,7 +8,10 @@ const STEP = {
 };
 const ACCEPTED = {...STEP, start: 4, inserted: ' upon', before: [4, 4], after: [9, 9], kind: 'accept', ids: [7, 12], healed: true, logprobs: [-1, -2.5]};
 const LEFT = {at: 1, start: 4, removed: '', inserted: ' more', caret: [9, 9], time: 6, marks: [[0, 5]], context: 'Once'};
+const BAN = {at: 2, step: {id: 7, text: ' upon', banned: true}};
+const EDIT = {at: 1, step: {edit: {row: [7, 12], before: [], text: ' under'}, text: 'Once', pinned: null}};
 const WHOLE = {
+  side: {done: [EDIT, BAN], undone: []},
   name: 'Mine', text: 'Once upon', caret: 4, history: {steps: [STEP, ACCEPTED], position: 2}, left: [LEFT], spans: [[4, 9]],
   accepted: [{start: 4, end: 9, ids: [7, 12], healed: true}],
   settings: {k: 5, odds: 'words', banned: [{id: 1, text: 'a'}]}, model: 'a/model', instruction: 'Write.', instructed: false,
@@ -30,9 +33,26 @@ test('a document that was saved as JSON is the same when it is read', () => {
 
 test('a document of a text alone is one with nothing else', () => {
   assert.deepEqual(documentFrom({text: 'abc'}), {
-    name: '', text: 'abc', caret: 3, history: {steps: [], position: 0}, left: [], spans: [], settings: null, model: null,
-    instruction: '', instructed: false,
+    name: '', text: 'abc', caret: 3, history: {steps: [], position: 0}, left: [], side: {done: [], undone: []}, spans: [], settings: null,
+    model: null, instruction: '', instructed: false,
   });
+});
+
+test('steps beside the text are bans and changes of rows; anything else is left out', () => {
+  const sideOf = (...done) => documentOf({side: {done}}).side.done;
+  for (const value of STRANGE) {
+    assert.deepEqual(documentOf({side: value}).side, {done: [], undone: []});
+    assert.deepEqual(sideOf(value, {at: 1, step: value}, {...EDIT, step: {...EDIT.step, edit: value}}), []);
+  }
+  for (const value of others()) if (!Number.isSafeInteger(value) || value < 0) assert.deepEqual(sideOf({...BAN, at: value}), []);
+  for (const value of others(true)) assert.deepEqual(sideOf({at: 1, step: {...BAN.step, banned: value}}), []);
+  for (const field of ['row', 'before']) {
+    for (const value of others([], [1])) assert.deepEqual(sideOf({at: 1, step: {...EDIT.step, edit: {...EDIT.step.edit, [field]: value}}}), []);
+  }
+  assert.deepEqual(sideOf(EDIT, {at: 1, step: {}}, BAN), [EDIT, BAN]);
+  assert.deepEqual(sideOf({...EDIT, step: {...EDIT.step, pinned: {ids: [1]}, more: 1}}), [EDIT], 'the pinned row is not kept');
+  const many = Array.from({length: 101}, (_, at) => ({...BAN, at}));
+  assert.deepEqual(sideOf(...many), many.slice(1));
 });
 
 test('names, models and contexts are texts of at most two hundred characters', () => {

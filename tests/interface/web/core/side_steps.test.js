@@ -75,7 +75,12 @@ test('where nothing is left, there is nothing to undo or redo', () => {
   side.forgetUndone();
   assert.equal(side.redo(3), null);
   side.add(3, 'another');
-  side.clear();
+  side.add(3, 'one more');
+  side.undo(3);
+  const kept = JSON.parse(JSON.stringify(side.state())), reopened = new SideSteps();
+  reopened.load(kept);
+  assert.deepEqual([reopened.redo(3), reopened.undo(3), reopened.undo(3)], ['one more', 'one more', 'another']);
+  side.load();
   assert.equal(side.undo(3), null);
 });
 
