@@ -68,8 +68,8 @@ export class AcceptedTrail {
   }
 
   /**
-   * The pieces before the caret that were accepted after a revision, or that end behind a place of the text, in the order of
-   * the text.
+   * The pieces before the caret that were accepted after a revision or end behind a place of the text, and the piece that
+   * ends at the caret: a letter that was typed after it, and undone, may have split its last token. In the order of the text.
    * @param {number} revision
    * @param {number} caret
    * @param {number} [place]
@@ -77,7 +77,7 @@ export class AcceptedTrail {
    */
   since(revision, caret, place = Infinity) {
     return this.#pieces
-      .filter(piece => (piece.revision > revision || piece.end > place) && piece.end <= caret)
+      .filter(({revision: own, end}) => end === caret || (end < caret && (own > revision || end > place)))
       .sort((one, other) => one.start - other.start)
       .map(({start, ids, healed}) => [start, ids, healed]);
   }

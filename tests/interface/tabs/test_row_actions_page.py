@@ -346,6 +346,28 @@ def test_after_a_reload_bans_and_changes_of_rows_are_there_and_can_be_undone(vis
     assert visit.text == TEXT
 
 
+ROWS = "document.querySelector('#branches').branchView.rows().map(({branch}) => branch.ids.join())"
+
+
+@pytest.mark.parametrize("settle", [True, False])
+def test_a_letter_that_is_typed_after_a_click_and_undone_leaves_the_accepted_tokens(visit: Visit, settle: bool) -> None:
+    write(visit, "My dog")
+    for token in (0, 0, 1):
+        visit.token(0, token).click()
+        visit.wait_until_settled()
+        text, before = visit.text, visit.page.evaluate(ROWS)
+        visit.page.locator("#document textarea").focus()
+        press(visit, "Control+End", "x")
+        if settle:
+            visit.wait_until_settled()
+        press(visit, "Control+z")
+        visit.wait_until_settled()
+        assert visit.text == text
+        after = visit.page.evaluate(ROWS)
+        assert after and [row for row in after if row not in before] == [], "no token is re-opened"
+        assert visit.asked[-1]["accepted"], "the server is told the accepted tokens again"
+
+
 def test_a_redo_after_a_change_loses_neither(visit: Visit) -> None:
     write(visit)
     edited = visit.page.locator("#branches [data-edited]")
