@@ -1,5 +1,6 @@
 // Where the controls stand: above the rows, and in a narrow window below them. They are moved in the document, so that the Tab
 // key and screen readers go through the page as it is seen.
+import {closestTo} from '../../web/ui/events.js';
 import {find} from '../../web/ui/elements.js';
 
 export const NARROW = '(max-width: 760px)';   // the windows of the style sheets for phones
@@ -26,4 +27,22 @@ export function placeControls(controls) {
   };
   narrow.addEventListener('change', place);
   place();
+  holdSliders(controls, card);
+}
+
+/**
+ * While a slider is dragged, scroll with what grows or shrinks above it, so that it stays under the finger.
+ * @param {HTMLElement} controls
+ * @param {Element} card that holds the controls and the rows
+ */
+function holdSliders(controls, card) {
+  /** @type {{slider: HTMLElement, top: number} | null} */
+  let held = null;
+  const topOf = (/** @type {HTMLElement} */ slider) => slider.getBoundingClientRect().top, release = () => { held = null; };
+  controls.addEventListener('pointerdown', event => {
+    const slider = closestTo(event, 'input[type=range]');
+    held = slider && {slider, top: topOf(slider)};
+  });
+  for (const name of ['pointerup', 'pointercancel']) addEventListener(name, release);
+  new ResizeObserver(() => { if (held) scrollBy(0, topOf(held.slider) - held.top); }).observe(card);
 }

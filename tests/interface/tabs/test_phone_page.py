@@ -127,3 +127,29 @@ def test_the_help_says_first_what_a_finger_does(phone: Visit) -> None:
     expect(heads.first).to_have_text("With a finger or a mouse")
     first = phone.page.locator("#help-dialog dl").first
     assert "swipe" in first.inner_text() and first.locator("kbd").count() == 0
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["k", "top-p"])
+def test_a_slider_that_is_dragged_stays_under_the_finger_while_rows_come_and_go(
+    phone: Visit, width: int, name: str
+) -> None:
+    phone.page.set_viewport_size({"width": width, "height": 844})
+    phone.type("My dog is")
+    phone.wait_until_settled()
+    slider = phone.control(name)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    left, right, middle = box["x"] + 4, box["x"] + box["width"] - 4, box["y"] + box["height"] / 2
+    phone.page.mouse.move(right if name == "top-p" else (left + right) / 2, middle)
+    phone.page.mouse.down()
+    seen = set()
+    for step in range(12):
+        phone.page.mouse.move(right - (right - left) * abs(step - 6) / 6, middle)
+        phone.page.wait_for_timeout(150)
+        now = slider.bounding_box()
+        seen.add((round(now["x"] - box["x"]), round(now["y"] - box["y"])))
+    phone.page.mouse.up()
+    assert {max(map(abs, moved)) <= 1 for moved in seen} == {True}, seen
