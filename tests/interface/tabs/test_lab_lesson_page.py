@@ -209,6 +209,23 @@ def test_a_link_opens_its_experiment_in_the_promised_state_and_back_leads_to_the
 
 
 @in_a_browser
+def test_the_lab_opens_on_the_lesson_and_a_link_opens_its_own_page(tiny: Visit, tiny_page: str) -> None:
+    page = tiny.page
+    tiny.open_tab("Lab")
+    inner = page.locator(".tabs-bar.inner [role=tab]:visible")
+    assert inner.all_inner_texts()[0] == "Lesson"
+    browsers.expect(current(tiny, "h3")).to_have_text("Before the lesson")
+    tiny.open_tab("Masks")
+    tiny.open_tab("Write")
+    tiny.open_tab("Lab")
+    assert page.get_by_role("tab", name="Masks").get_attribute("aria-selected") == "true", "the choice is remembered"
+    for name in ("cache", "decoding", "masks", "speculation"):
+        page.goto("about:blank")
+        page.goto(f"{tiny_page}#lab-{name}")
+        browsers.expect(page.locator(f"#{name}-form")).to_be_visible()
+
+
+@in_a_browser
 def test_back_leads_to_the_step_also_if_the_tab_was_opened_by_a_click(tiny: Visit, tiny_page: str) -> None:
     page = tiny.page
     open_part(tiny, tiny_page, 1)
