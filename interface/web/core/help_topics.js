@@ -76,10 +76,11 @@ export const TOPICS = {
   ],
   highlights: [
     {title: 'Words of this page', lines: [
-      ['marked', 'the model’s first choice was another word than yours'],
+      ['marked', 'a word or a sign at which the model’s first choice was something else'],
       ['underlined', 'the stronger the line, the less certain the model was there'],
       TOKEN,
       ['fits', 'an alternative after which your next words can stay'],
+      ['…', 'after an alternative: its word may be longer'],
     ]},
     {title: 'In the analysed text', isOfKeys: true, lines: [
       ['← →', 'go from word to word; to the first or the last one with Home or End'],
