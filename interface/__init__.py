@@ -24,6 +24,7 @@ from interface.web.header import Header
 from interface.web.theme import VARIABLES, theme
 
 STYLE = Path(__file__).parent / "web" / "page.css"
+HELP_STYLE = Path(__file__).parent / "web" / "ui" / "help.css"
 __all__ = [
     "ModelLoader",
     "answer_unreadable_requests",
@@ -88,7 +89,7 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
     limits = CallerLimits(settings)
     return {
         "theme": theme(),
-        "css_paths": [VARIABLES, STYLE],
+        "css_paths": [VARIABLES, STYLE, HELP_STYLE],
         "head": assets.head(),
         "footer_links": [],
         "run_history": False,

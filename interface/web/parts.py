@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import gradio as gr
 from interface.http import assets
 
 FOLDER = Path(__file__).parent / "ui"
+HELP = FOLDER / "help.html"
 SHEET = FOLDER / "sheet.css"
 CONTROLS = FOLDER / "controls.css"
 MOMENTS = FOLDER / "moments.css"
@@ -28,7 +30,7 @@ def static_html(template: Path, *styles: Path, **replaced: str) -> gr.HTML:
 
     It is added to the current `gr.Blocks` context. Each `{name}` in the markup is replaced by the argument of that
     name, such as `prefix`, by which ids differ between tabs; `{privacy}` and `{fallibility}` are replaced by the
-    sentences of the footer.
+    sentences of the footer, and `{help:name}` by the button that opens the help of this name: see `help_topics.js`.
     """
     style = "\n".join(file.read_text(encoding="utf-8") for file in styles)
     markup = markup_of(template, **replaced, privacy=PRIVACY, fallibility=FALLIBILITY)
@@ -40,7 +42,8 @@ def markup_of(template: Path, **replaced: str) -> str:
     markup = template.read_text(encoding="utf-8")
     for name, text in replaced.items():
         markup = markup.replace(f"{{{name}}}", text)
-    return markup
+    button = HELP.read_text(encoding="utf-8").strip()
+    return re.sub(r"{help:(\w+)}", lambda found: button.replace("{help}", found[1]), markup)
 
 
 def branch_controls(prefix: str) -> gr.HTML:

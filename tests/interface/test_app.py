@@ -39,7 +39,7 @@ def test_the_page_has_a_tab_for_each_package_of_tabs_with_its_script() -> None:
     every = [each["props"]["label"] for each in components if each["type"] == "tabitem"]
     labels, inner = every[:6], every[6:]
     assert labels == ["Write", "Rewrite", "Highlights", "Type assistant", "Internals", "Lab"]
-    assert inner == ["Cache", "Decoding", "Masks", "Speculation", "Lesson"], "the pages of the Lab"
+    assert inner == ["Lesson", "Cache", "Decoding", "Masks", "Speculation"], "the pages of the Lab"
     scripts = " ".join(str(each["props"].get("js_on_load", "")) for each in components)
     folders = sorted(path.name for path in (ROOT / "interface" / "tabs").iterdir() if (path / "tab.py").exists())
     assert not page.analytics_enabled

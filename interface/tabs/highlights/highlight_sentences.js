@@ -1,7 +1,7 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  continuationLabel, formatCount, formatNumber, formatPercent, quotedText, spokenLabel,
+  continuationLabel, endsInWord, formatCount, formatNumber, formatPercent, isSigns, quotedText, spokenLabel,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
@@ -11,6 +11,27 @@ const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
 
 /** @param {number} logprob */
 const oddsOf = logprob => ({p: Math.exp(logprob)});
+
+/**
+ * Whether an alternative is the token of the text itself.
+ * @param {Pick<Alternative, 'id' | 'end'>} alternative
+ * @param {Pick<HighlightEntry, 'ids' | 'place'>} entry
+ */
+export const isWritten = ({id, end}, {ids, place}) => id === ids[place] && !end;
+
+/**
+ * “…” after an alternative whose word may be longer, else nothing. That of the text's own token is known.
+ * @param {Pick<Alternative, 'id' | 'text' | 'end'>} one
+ * @param {Pick<HighlightEntry, 'ids' | 'place' | 'end' | 'word'>} entry
+ */
+const continuedSign = (one, entry) => (!one.end && endsInWord(one.text ?? '') && !(isWritten(one, entry) && entry.end >= entry.word[1]) ? '…' : '');
+
+/**
+ * An alternative in a list.
+ * @param {Alternative} one
+ * @param {Pick<HighlightEntry, 'ids' | 'place' | 'end' | 'word'>} entry
+ */
+export const alternativeLabel = (one, entry) => continuationLabel(one) + continuedSign(one, entry);
 
 /** What the figures of `wordSummary` mean. */
 export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, minus the logarithm of its chance. Entropy: how uncertain the model was before it; 0 is certain. Both in nats; 1 nat is 1.44 bits.';
@@ -31,20 +52,21 @@ const ordinal = number => `${formatNumber(number)}${ENDINGS[ordinals.select(numb
 
 /**
  * What the model expected, and where the person's word stood among its choices: the one sentence that a class is to see.
- * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token'> & {alternatives: Pick<Alternative, 'text' | 'end'>[]}} entry
+ * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token' | 'end' | 'word'> & {alternatives: Pick<Alternative, 'id' | 'text' | 'end'>[]}} entry
  * @param {string} [word] the text of the whole word; the entry may be a part of it
  */
-export function headline({ids, place, rank, token, alternatives: [expected]}, word = token) {
+export function headline(entry, word = entry.token) {
+  const {ids, place, rank, token, alternatives: [expected]} = entry;
   if (rank === null || !expected) return 'No text comes before this word, so the model expected nothing here.';
   const isWhole = token.trim() === word.trim(), name = isWhole && !token.trim() ? '' : ` ${nameOf({text: token, end: false})}`;
-  const own = `your${isWhole ? ' word' : ''}${name}`;
+  const own = `your${isWhole && !isSigns(token.trim()) ? ' word' : ''}${name}`, first = nameOf(expected, continuedSign(expected, entry));
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
-  if (rank === 1) return `The model expected ${nameOf(expected)}; ${own} was its first choice${part}.`;
-  return `The model expected ${nameOf(expected)}; ${own} was its ${ordinal(rank)} choice${part}.`;
+  if (rank === 1) return `The model expected ${first}; ${own} was its first choice${part}.`;
+  return `The model expected ${first}; ${own} was its ${ordinal(rank)} choice${part}.`;
 }
 
-/** @param {Pick<Alternative, 'text' | 'end'>} continuation */
-const nameOf = ({text, end}) => (end || !text?.trim() ? spokenLabel({text, end}).replace(/^(?=space|line|tab)/, 'a ') : quotedText(text));
+/** @type {(continuation: Pick<Alternative, 'text' | 'end'>, sign?: string) => string} `sign` stands after its text */
+const nameOf = ({text, end}, sign = '') => (end || !text?.trim() ? spokenLabel({text, end}).replace(/^(?=space|line|tab)/, 'a ') : quotedText(text + sign));
 
 /**
  * How many times likelier the model's first choice was than the person's word.
@@ -62,7 +84,7 @@ export const notableCount = (words, most) =>
   Math.min(most, words.filter(({rank, entry}) => rank < Infinity && timesLikelier(entry) >= NOTABLE_TIMES).length);
 
 /**
- * The end of the sentence "10 words are marked, …": of how many, and how much likelier than each of the shown words the
+ * The end of the sentence "10 places are marked, …": of how many, and how much likelier than each of the shown words the
  * model's first choice was.
  * @param {MarkedWord[]} words
  * @param {number} count of highlights that are shown
@@ -74,7 +96,7 @@ export function thresholdSentence(words, count) {
   const each = shown.length ? `: its first choice was ${boundedTimes(least)} than ${shown.length === 1 ? 'it' : 'each'}` : '';
   const all = shown.length === marked.length, part = shown.length ? 'the most surprising of' : 'of';
   const which = all ? (marked.length === 1 ? 'the only one' : 'all') : `${part} ${formatNumber(marked.length)}`;
-  return `${which} where the model expected another word${each}`;
+  return `${which} where the model expected something else${each}`;
 }
 
 /**
@@ -88,13 +110,13 @@ function boundedTimes(times) {
 }
 
 /**
- * How many words are marked, and which: shown above the text, and announced when it is analysed.
+ * How many places are marked, words and signs, and which: shown above the text, and announced when it is analysed.
  * @param {MarkedWord[]} words
  * @param {number} count of highlights that are shown
  */
 export function markedSentence(words, count) {
   const shown = words.filter(({rank}) => rank < count).length, which = thresholdSentence(words, count);
-  return which && `${formatCount(shown, 'word')} ${shown === 1 ? 'is' : 'are'} marked, ${which}.`;
+  return which && `${formatCount(shown, 'place')} ${shown === 1 ? 'is' : 'are'} marked, ${which}.`;
 }
 
 /**
@@ -139,9 +161,9 @@ export const fitPhrase = ({drops_in: fits, sentence}) =>
 export const fitMeaning = ({following: words}) =>
   `An alternative fits if your next words, ${quotedText(words)}, are at most ${FITTING_RATIO} times less likely after it than after your own word.`;
 
-/** @param {Pick<HighlightEntry, 'alternatives'>} entry */
+/** @param {Pick<HighlightEntry, 'alternatives' | 'ids' | 'place' | 'end' | 'word'>} entry */
 export const alternativesSentence = entry =>
-  entry.alternatives.map(one => `${continuationLabel(one)} ${formatPercent({p: one.probability})}`).join(' · ');
+  entry.alternatives.map(one => `${alternativeLabel(one, entry)} ${formatPercent({p: one.probability})}`).join(' · ');
 
 /**
  * How likely the next words are after an alternative, compared to after one's own word; empty if unknown. Lines break at

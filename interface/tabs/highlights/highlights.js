@@ -246,7 +246,7 @@ class HighlightsTab {
   #mark() {
     const most = this.found?.marks.length ?? 0, count = this.count.valueAsNumber;
     this.output.value = String(most ? count : 0);
-    this.count.ariaValueText = `${count} of ${formatCount(most, 'word')}`;
+    this.count.ariaValueText = `${count} of ${formatCount(most, 'place')}`;
     this.next.disabled = !most || !count;
     this.countCaption.textContent = markedSentence(this.found?.words ?? [], count);
     for (const word of findAll(this.shown, '.word')) {

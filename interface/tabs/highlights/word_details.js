@@ -1,9 +1,9 @@
 // The details of a word: what the model expected, its alternatives, and which of them fit before the next words; and, where
 // figures are wanted, odds, and what an alternative does to the person's next words.
 /** @import {Alternative, AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
-import {continuationLabel, formatPercent} from '../../web/core/figures_and_labels.js';
+import {formatPercent} from '../../web/core/figures_and_labels.js';
 import {detailsPosition} from './details_position.js';
-import {FIGURE_MEANINGS, fitMeaning, fitPhrase, followingSentence, headline, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
+import {FIGURE_MEANINGS, alternativeLabel, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
 import {make} from '../../web/ui/elements.js';
 
 /**
@@ -15,7 +15,7 @@ import {make} from '../../web/ui/elements.js';
  */
 export function paintWordDetails(element, entry, fits, word = entry.token) {
   const verdicts = new Map((fits ?? []).map(fit => [fit.id, fit]));
-  const rows = entry.alternatives.map(one => alternativeRow(one, verdicts.get(one.id), one.id === entry.ids[entry.place] && !one.end));
+  const rows = entry.alternatives.map(one => alternativeRow(one, entry, verdicts.get(one.id)));
   const known = fits?.find(({own}) => own !== null);
   const title = make('div', {className: 'headline', text: headline(entry, word), dir: 'auto'});
   element.replaceChildren(title, make('p', {className: 'summary', text: wordSummary(entry)}), make('p', {className: 'meaning of-figures', text: FIGURE_MEANINGS}), make('ol', {}, ...rows));
@@ -28,13 +28,14 @@ export function paintWordDetails(element, entry, fits, word = entry.token) {
 
 /**
  * @param {Alternative} one
+ * @param {HighlightEntry} entry
  * @param {AlternativeFit | undefined} fit
- * @param {boolean} written whether it is the person's own word
  */
-function alternativeRow(one, fit, written) {
+function alternativeRow(one, entry, fit) {
+  const written = isWritten(one, entry);
   const verdict = make('span', {className: 'verdict', text: written ? 'as written' : fit ? fitPhrase(fit) : '…'});
   const then = make('span', {className: 'after', text: fit && !written ? oddsAfterAlternative(fit) : ''});
-  const made = make('li', {}, make('span', {className: 'text', text: continuationLabel(one)}),
+  const made = make('li', {}, make('span', {className: 'text', text: alternativeLabel(one, entry)}),
     make('span', {className: 'odds', text: formatPercent({p: one.probability})}), verdict, then);
   if (fit) made.dataset.drops = String(fit.drops_in);
   made.toggleAttribute('data-written', written);

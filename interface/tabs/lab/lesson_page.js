@@ -5,6 +5,7 @@ import {PARTS, STEPS, partLink, partOf} from './lesson_steps.js';
 import {find, findAll, make, setAttribute, setText} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+import {replaceFragment} from '../../web/ui/tab_links.js';
 import {questionnaireElements, stepElements, teacherElements, titleOf} from './lesson_elements.js';
 
 const AGAIN = 'Start again', UNDO = 'Bring my answers back';
@@ -116,7 +117,7 @@ class LessonPage {
   #leave(part) {
     this.followed = part;
     document.body.dataset.lessonStep = part;   // the experiment's page has a link back to it
-    history.replaceState(history.state, '', partLink(part));
+    replaceFragment(partLink(part));
   }
 
   /** Clear all answers; or bring them back, if they were cleared just now. */

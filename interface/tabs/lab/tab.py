@@ -1,4 +1,4 @@
-"""Layout of the Lab tab: for each experiment its prompt and options, and beside them its result; and a lesson."""
+"""Layout of the Lab tab: a lesson, and for each experiment its prompt and options, and beside them its result."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ REPEATING = "One, two, three, four, one, two, three,"
 
 
 def build(loader: ModelLoader) -> None:
-    """Lay out the tab in the current `gr.Blocks` context: a tab in it for each experiment, and one for the lesson.
+    """Lay out the tab in the current `gr.Blocks` context: a tab in it for the lesson, and one for each experiment.
 
-    Each experiment connects its script to a PageService of its own, with the sessions of that experiment. The model of
-    `loader` may still be loading.
+    The lesson is open at first. Each experiment connects its script to a PageService of its own, with the sessions of
+    that experiment. The model of `loader` may still be loading.
     """
     with gr.Tabs(elem_classes="tabs-bar inner"):
+        with gr.Tab("Lesson"):
+            _lesson()
         with gr.Tab("Cache"):
             _experiment("cache", PageService(loader, CacheRequest.from_json, CacheSession))
         with gr.Tab("Decoding"):
@@ -43,8 +45,6 @@ def build(loader: ModelLoader) -> None:
             )
             small = "checked" if loader.has_draft_model else "disabled"
             _experiment("speculation", service, REPEATING, small=small)
-        with gr.Tab("Lesson"):
-            _lesson()
 
 
 def _experiment(name: str, service: PageService, example: str = "After careful", **others: str) -> None:

@@ -1,6 +1,6 @@
 // The Rewrite tab's prompt: an instruction, ready or of one's own, and the source that it is about.
 /** @import {ShortenedSource} from './shortened_source.js' */
-import {READY_INSTRUCTIONS} from './ready_instructions.js';
+import {READY_INSTRUCTIONS, needsSource} from './ready_instructions.js';
 import {dispatch} from '../../web/ui/events.js';
 import {find, make} from '../../web/ui/elements.js';
 
@@ -36,6 +36,9 @@ export class InstructionAndSource extends EventTarget {
 
   /** The fields of a request; null where nothing is written. */
   get fields() { return {instruction: textOrNull(this.field.value), source: textOrNull(this.short.text)}; }
+
+  /** Whether the instruction is about a source, and there is none. */
+  get needsSource() { return needsSource(this.field.value, this.short.text); }
 
   /** Whether there is something that a person wrote. */
   get holds() { return Boolean(this.box.value) || this.hasOwnInstruction; }

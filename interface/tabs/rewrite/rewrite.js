@@ -35,6 +35,8 @@ class RewriteTab {
   constructor({prompt, sheet, controls, branches}, server) {
     this.settings = new BranchSettings(controls);
     this.bans = new BanChips(find(controls, '.never'));
+    this.needs = find(branches, '.needs');
+    this.begins = find(branches, '.begins');
     this.prompt = new InstructionAndSource(prompt, element => new ShortenedSource(element, {server, page: () => this.controller.requests.page}));
     this.draft = new TextOwner(find(sheet, '#rewrite-text', HTMLTextAreaElement), {also: () => [sheet, branches]});
     this.controller = new BranchController({
@@ -43,6 +45,7 @@ class RewriteTab {
       settings: () => this.settings.settings,
       drawn: () => this.settings.drawn,
       prompt: () => ({...this.prompt.fields, banned: this.bans.ids}),
+      lacks: () => this.#lacks(),
       onNews: news => this.prompt.short.take(news),
     });
     connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
@@ -68,6 +71,15 @@ class RewriteTab {
       },
     });
     offerExample(prompt.element, {holds: () => prompt.holds || draft.text, fill: () => fillField(prompt.box, EXAMPLE), field: prompt.box, changes: [prompt, prompt.box, draft]});
+    offerExample(this.needs, {holds: () => prompt.box.value || draft.text, fill: () => fillField(prompt.box, EXAMPLE), field: prompt.box, changes: [prompt, prompt.box, draft]});
     controller.start();
+  }
+
+  /** Whether a source is missing, which is said in place of the rows. */
+  #lacks() {
+    const {needsSource} = this.prompt;
+    this.needs.hidden = !needsSource;
+    this.begins.hidden = needsSource;
+    return needsSource;
   }
 }

@@ -13,9 +13,13 @@ from interface.web.parts import SHEET, branch_controls, footer_and_script, stati
 
 FOLDER = Path(__file__).parent
 HINT = (
-    "Paste a source or write an instruction to see here how the new text could begin. "
-    "Each button is a token: click one to write up to it."
+    '<span class="begins">Paste a source or write an instruction to see here how the new text could begin. '
+    "Each button is a token: click one to write up to it.</span>"
+    '<span class="needs" role="status" hidden>This instruction is about a source, and there is none yet: paste or '
+    "write one under Source, and see here how the new text could begin. "
+    '<button type="button" class="try-example">Try an example</button></span>'
 )
+"""What stands in place of rows: what the tab is for, or that the chosen instruction needs a source."""
 
 
 def build(service: PageService) -> None:

@@ -252,10 +252,13 @@ function nextWordClause(text, letters) {
   return isSigns(bare) ? `of this next sign, ${spokenText(bare)}` : `of this next word, ${quotedText(letters + text)}`;
 }
 
-/** What is said of a row that is pinned beside those of the view. @param {Pick<Row, 'extra' | 'pinned'>} row */
-export const pinnedPhrase = ({extra, pinned}) => (extra && pinned ? 'the rest of your choice' : '');
+/** What a pinned row is: shown in it, where it is none of the view, and a part of its name for screen readers. */
+export const REST_OF_CHOICE = 'the rest of your choice';
 
-export const PINNED_SENTENCE = 'This row is what is left of the branch that you clicked. It is none of the rows that are asked for, and does not count in their coverage.';
+/** What is said of a row that is pinned beside those of the view. @param {Pick<Row, 'extra' | 'pinned'>} row */
+export const pinnedPhrase = ({extra, pinned}) => (extra && pinned ? REST_OF_CHOICE : '');
+
+export const PINNED_SENTENCE = 'This row is the rest of the branch that you chose. It is none of the rows that are asked for, and does not count in their coverage.';
 
 /**
  * Why a row has 0 %, as a phrase; empty if it has more.

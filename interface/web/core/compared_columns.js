@@ -7,7 +7,8 @@ import {shapeRows} from './branch_rows.js';
 export const FEWEST = 2, MOST = 4;
 export const MOST_BRANCHES = 5;        // rows of a column
 export const MOST_INSTRUCTION = 4000;  // characters
-export const EXAMPLE = 'Continue this as a ghost story.';   // the instruction that the page itself puts into a second column
+export const EXAMPLE = 'Continue in a cheerful tone.';   // the instruction that the page itself puts into a second column
+const OWN = [EXAMPLE, 'Continue this as a ghost story.'];   // documents of earlier versions hold the last one
 
 /**
  * The columns of a document, a file or a link; null unless they are two to four columns. A wrong instruction counts as
@@ -27,12 +28,12 @@ export function columnsFrom(value) {
 const isTemperature = value => Number.isFinite(value) && /** @type {number} */ (value) >= 0 && /** @type {number} */ (value) <= 2;
 
 /**
- * The instruction of each column that stored settings show; empty where a column has none or the page's own example. There are
+ * The instruction of each column that stored settings show; empty where a column has none or an example of the page. There are
  * none unless the settings show columns.
  * @param {StoredSettings | null | undefined} settings unchecked
  */
 export const columnInstructions = settings => (settings?.view === 'compare' ? columnsFrom(settings.columns) ?? [] : [])
-  .map(({instruction}) => (instruction.trim() && instruction !== EXAMPLE ? instruction : ''));
+  .map(({instruction}) => (instruction.trim() && !OWN.includes(instruction) ? instruction : ''));
 
 /**
  * The same settings without these instructions of columns.

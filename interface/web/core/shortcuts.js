@@ -54,6 +54,12 @@ export function historyKey(event) {
 export const isPause = event => !composes(event) && event.code === 'KeyP' && withAltAlone(event);
 
 /**
+ * Whether a key opens the help where nobody is writing.
+ * @param {KeyboardEvent} event
+ */
+export const isHelp = event => event.key === '?' && !event.ctrlKey && !event.metaKey && !event.isComposing;   // with Shift on most keyboards
+
+/**
  * What a key in the text box does, or null. `branch` is the index of a row. If `ours`, the key has no other meaning, even
  * where there is no such row.
  * @param {KeyboardEvent} event
@@ -80,7 +86,7 @@ export function branchKey(event) {
   const {key} = event;
   if (event.isComposing) return null;
   if (key === 'ArrowUp' && withAltAlone(event)) return {leave: true};
-  if (key === '?' && !event.ctrlKey && !event.metaKey) return {help: true};   // with Shift on most keyboards
+  if (isHelp(event)) return {help: true};
   if (!withoutModifiers(event)) return null;
   if (Object.hasOwn(MOVES, key)) return {move: MOVES[key]};
   if (/^[1-9]$/.test(key)) return {word: Number(key) - 1};

@@ -34,6 +34,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 /**
  * @typedef {object} ControllerHooks what a tab adds
  * @property {() => PromptFields} prompt what the model is told beside the text
+ * @property {() => boolean} lacks whether something is missing without which no branches are requested
  * @property {() => void} onSettings called when a setting or the prompt changes
  * @property {() => string} exampleText the text of stored branches, while there is none of the person's
  * @property {() => void} onBegin called when branches of the person's own text are requested
@@ -55,7 +56,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 
 /** @type {ControllerHooks} */
 const NO_HOOKS = {
-  prompt: () => ({}), onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
+  prompt: () => ({}), lacks: () => false, onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
   onColumns: () => {}, hidesRows: () => false, onVeil: () => {}, onHidden: () => false, focusRows: () => false, hasRows: () => false,
   onColumnsAhead: () => {}, columnsAfter: () => null, keyedColumn: () => null,
 };
@@ -195,6 +196,9 @@ export class BranchController {
     });
   }
 
+  /** Whether there are branches to be requested. @param {string} text before the caret */
+  #mayContinue(text) { return !this.hooks.lacks() && (Boolean(text) || startsAText(this.hooks.prompt())); }
+
   #promptAsJson() { return JSON.stringify(this.hooks.prompt()); }
 
   /**
@@ -228,7 +232,7 @@ export class BranchController {
     if (kind === 'load') this.#pinnedAfter.clear();
     if (kind === 'caret') this.ghost.moved();
     else this.ghost.edited();
-    if (!text && !startsAText(hooks.prompt())) {
+    if (!this.#mayContinue(text)) {
       this.#showEmpty(revision);
       return;
     }
@@ -250,7 +254,7 @@ export class BranchController {
 
   /** Hide the rows, or show them, as the text before the caret demands. */
   #veil() {
-    const {draft, hooks} = this, text = draft.before, begins = Boolean(text) || startsAText(hooks.prompt());
+    const {draft, hooks} = this, text = draft.before, begins = this.#mayContinue(text);
     this.#dispatch('veil', {veiled: begins && hooks.hidesRows(text)});
     hooks.onVeil();
   }
@@ -290,7 +294,7 @@ export class BranchController {
    */
   #makeRequest() {
     const {draft} = this, text = draft.before, prompt = this.hooks.prompt();
-    if (draft.composing || (!text && !startsAText(prompt))) return null;
+    if (draft.composing || !this.#mayContinue(text)) return null;
     return {
       ...this.#settings, revision: draft.revision, text, ...prompt,
       accepted: withCharacterStarts(text, draft.trail(this.#answeredRevision, this.#answeredLength)),

@@ -3,6 +3,7 @@
 import {find, setText} from './elements.js';
 import {Tips} from './tips.js';
 import {dispatch} from './events.js';
+import {listenToHelp} from './help.js';
 import {listenToTabKeys} from './tab_keys.js';
 import {openLinkedTabs} from './tab_links.js';
 
@@ -26,6 +27,7 @@ export function mount({element, props, watch}) {
   status = find(element, '#status');
   new Tips(document.body);
   listenToTabKeys(document.body);
+  listenToHelp(document.body, element.closest('.contain') ?? document.body);
   openLinkedTabs();
   const take = () => {
     const was = loading.state;

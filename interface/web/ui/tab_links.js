@@ -30,8 +30,27 @@ const TURN = 20;           // milliseconds between two looks for it
 export async function openLinkedTabs() {
   addEventListener('hashchange', openTabs);
   document.addEventListener('click', event => { if (event.isTrusted) nameTabInAddress(/** @type {Element} */ (event.target)); });
+  document.addEventListener('click', followWithinPage);
   await openTabs();
 }
+
+/**
+ * Follow a link to a fragment. By itself it would lead to the page's base address, which has no query: where the page's own address
+ * has one, the browser would load the page again.
+ * @param {MouseEvent} event
+ */
+function followWithinPage(event) {
+  const link = /** @type {Element} */ (event.target).closest('a[href^="#"]');
+  if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  location.hash = link.getAttribute('href') ?? '';
+}
+
+/**
+ * Give the page's address another fragment, and keep the rest of it. Nothing is loaded, and no tab is opened.
+ * @param {string} fragment empty for none
+ */
+export const replaceFragment = fragment => history.replaceState(history.state, '', location.pathname + location.search + fragment);
 
 /** Open the tab of the address, and the one in it, which is mounted when its own tab is open for the first time. */
 async function openTabs() {
@@ -54,7 +73,7 @@ async function openTabs() {
  */
 function nameTabInAddress(target) {
   const tab = target.closest('[role=tab]'), address = addressAfterClick(location.hash, tab ? nameOf(tab) : '', Boolean(tab?.closest('.inner')));
-  if (address !== null) history.replaceState(history.state, '', address || location.pathname + location.search);
+  if (address !== null) replaceFragment(address);
 }
 
 /** The tab of this name in lower case. @param {string} name */

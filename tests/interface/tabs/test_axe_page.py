@@ -218,7 +218,6 @@ def test_a_page_of_the_lab(opened: Visit, name: str) -> None:
 def test_the_lesson_of_the_lab(opened: Visit) -> None:
     page = opened.page
     opened.open_tab("Lab")
-    page.get_by_role("tab", name="Lesson").click()
     part = page.locator("#lab-lesson .part.current")
     part.locator("h3").wait_for()
     check(opened, "before the lesson")

@@ -196,6 +196,18 @@ def test_no_marked_word_was_the_first_choice_and_at_first_each_was_far_less_like
     assert "first" not in every and "2nd" in every
 
 
+CHECKED = """() => {
+  const verdicts = [...document.querySelectorAll('#highlights-about .verdict')];
+  return verdicts.length && verdicts.every(one => one.textContent !== '…');
+}"""
+"""Whether the card of a word says of each alternative whether it fits."""
+
+
+def label_of(alternative: str) -> str:
+    """An alternative as the card shows it: “…” stands after letters, which more may follow."""
+    return alternative.replace("\n", "↵").strip() + ("…" if re.search(r"[^\W_]$", alternative) else "")
+
+
 @in_a_browser
 def test_a_card_without_figures_holds_one_sentence_and_the_alternatives(visit: Visit, default_model: Model) -> None:
     visit.analyse(TEXT)
@@ -203,10 +215,10 @@ def test_a_card_without_figures_holds_one_sentence_and_the_alternatives(visit: V
     entry = highlights(document).marks[0]
     fits = drop_in(document, entry, entry.alternatives)
     visit.page.locator("#highlights [data-marked]", has_text=TEXT[slice(*entry.word)].strip()).first.hover()
-    visit.page.wait_for_function("!document.querySelector('#highlights-about').textContent.includes('…')")
+    visit.page.wait_for_function(CHECKED)
     headline, *lines = about.inner_text().split("\n")
     assert headline.startswith("The model expected ")
-    said = [(fit.alternative.text or "").replace("\n", "↵").strip() for fit in fits]
+    said = [label_of(fit.alternative.text or "") for fit in fits]
     found = [line.strip() for line in lines if line.strip()]
     assert [line for line in found if line not in PHRASES.values()] == said
     assert found.count(PHRASES[True]) == sum(fit.drops_in is True for fit in fits)
@@ -244,7 +256,7 @@ def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Vi
     ]:
         show()
         about.wait_for(state="visible")
-        visit.page.wait_for_function("!document.querySelector('#highlights-about').textContent.includes('…')")
+        visit.page.wait_for_function(CHECKED)
         rows = about.locator("li")
         assert rows.count() == 5
         for row, fit in zip(rows.all(), fits, strict=True):

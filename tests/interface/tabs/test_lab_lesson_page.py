@@ -209,6 +209,43 @@ def test_a_link_opens_its_experiment_in_the_promised_state_and_back_leads_to_the
 
 
 @in_a_browser
+def test_the_lab_opens_on_the_lesson_and_a_link_opens_its_own_page(tiny: Visit, tiny_page: str) -> None:
+    page = tiny.page
+    tiny.open_tab("Lab")
+    inner = page.locator(".tabs-bar.inner [role=tab]:visible")
+    assert inner.all_inner_texts()[0] == "Lesson"
+    browsers.expect(current(tiny, "h3")).to_have_text("Before the lesson")
+    tiny.open_tab("Masks")
+    tiny.open_tab("Write")
+    tiny.open_tab("Lab")
+    assert page.get_by_role("tab", name="Masks").get_attribute("aria-selected") == "true", "the choice is remembered"
+    for name in ("cache", "decoding", "masks", "speculation"):
+        page.goto("about:blank")
+        page.goto(f"{tiny_page}#lab-{name}")
+        browsers.expect(page.locator(f"#{name}-form")).to_be_visible()
+
+
+@in_a_browser
+def test_links_of_the_lesson_do_not_load_a_page_again_whose_address_has_a_query(tiny: Visit, tiny_page: str) -> None:
+    page = tiny.page
+    page.goto("about:blank")
+    page.goto(f"{tiny_page}?__theme=dark#lab-lesson")
+    tiny.wait_for_status("ready")
+    page.evaluate("window.same = true")
+    page.locator("#lesson-outline a", has_text="Always the likeliest token").click()
+    browsers.expect(current(tiny, "h3")).to_have_text("Always the likeliest token")
+    browsers.expect(current(tiny, "h3")).to_be_focused()
+    current(tiny, ".reveal").click()
+    current(tiny, "a.open").click()
+    page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
+    page.go_back()
+    browsers.expect(current(tiny, "a.open")).to_be_focused()
+    tiny.open_tab("Masks")
+    assert page.evaluate("window.same") is True, "it is the same page, which nothing has loaded again"
+    assert page.evaluate("location.search + location.hash") == "?__theme=dark#lab-masks"
+
+
+@in_a_browser
 def test_back_leads_to_the_step_also_if_the_tab_was_opened_by_a_click(tiny: Visit, tiny_page: str) -> None:
     page = tiny.page
     open_part(tiny, tiny_page, 1)

@@ -89,6 +89,7 @@ def test_a_model_without_a_cache_gets_a_sentence(byte_tokenizer: Any) -> None:
 def run(visit: Visit, depth: int) -> None:
     page = visit.page
     visit.open_tab("Lab")
+    visit.open_tab("Cache")
     page.locator("#cache-depth").fill(str(depth))
     page.locator("#cache-form .run").click()
     page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
@@ -98,6 +99,7 @@ def run(visit: Visit, depth: int) -> None:
 def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny: Visit, tmp_path: Path) -> None:
     page = tiny.page
     tiny.open_tab("Lab")
+    tiny.open_tab("Cache")
     page.locator("#cache-precisions").check()
     run(tiny, 6)
     assert page.locator("#lab-cache p.precisions").inner_text().startswith("In float32 and in bfloat16 ")
@@ -161,6 +163,7 @@ def test_a_link_opens_the_tab_also_if_the_tabs_come_after_the_rest_of_the_page(t
 def test_what_the_form_does_not_allow_gets_a_sentence_and_nothing_is_run(tiny: Visit) -> None:
     page = tiny.page
     tiny.open_tab("Lab")
+    tiny.open_tab("Cache")
     page.locator("#cache-depth").fill("101")
     page.locator("#cache-form .run").click()
     says = page.locator("#lab-cache .says .sentence")
@@ -176,6 +179,7 @@ def test_what_the_form_does_not_allow_gets_a_sentence_and_nothing_is_run(tiny: V
 def test_a_run_is_stopped_and_what_was_compared_stays(real: Visit) -> None:
     page = real.page
     real.open_tab("Lab")
+    real.open_tab("Cache")
     page.locator("#cache-depth").fill("100")
     page.locator("#cache-form .run").click()
     page.wait_for_function("() => document.querySelectorAll('#lab-cache .depths tbody tr').length >= 3")

@@ -96,10 +96,10 @@ def test_the_end_of_an_analysis_is_announced_once_and_its_progress_is_not(visit:
     page.locator(".read > .announcement").evaluate(HEAR)
     visit.analyse(LONG)
     browsers.expect(page.locator(".read > .announcement")).to_contain_text(
-        "10 words are marked, the most surprising of "
+        "10 places are marked, the most surprising of "
     )
     (heard,) = page.evaluate("heard")
-    assert " where the model expected another word: its first choice was " in heard and heard.endswith("than each.")
+    assert " where the model expected something else: its first choice was " in heard and heard.endswith("than each.")
     assert page.locator(".read .says").evaluate("one => one.role ?? one.ariaLive") is None
     slider = page.locator("#highlights-count")
     slider.fill("3")

@@ -71,11 +71,12 @@ class Rewriting:
         return int(self.page.evaluate("document.querySelector('#rewrite-text').selectionStart"))
 
     def settle(self, after: int = -1) -> None:
-        """Until the branches are those of the text as it stands, and newer than a revision."""
+        """Until the branches are those of the text as it stands, and newer than a revision; or a source is missing."""
         self.page.wait_for_function(
             """after => {
                 const {dataset} = document.querySelector('#rewrite-branches');
-                return Number(dataset.revision) > after && dataset.state === 'settled' && dataset.stale === 'false';
+                const ends = dataset.state === 'settled' || dataset.state === 'empty';
+                return Number(dataset.revision) > after && ends && dataset.stale === 'false';
             }""",
             arg=after,
             timeout=PATIENCE / 2,
@@ -271,6 +272,7 @@ def reload(rewriting: Rewriting) -> None:
 
 
 def test_settings_survive_a_reload_and_one_word_at_a_time_still_holds(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
     rewriting.fill("text", "The keeper")
     rewriting.several_words(False)
     rewriting.page.locator("#rewrite-k").fill("3")
@@ -327,14 +329,38 @@ def test_ready_instructions_are_offered_and_can_be_replaced(rewriting: Rewriting
     assert rewriting.page.evaluate("document.activeElement.id") == "rewrite-instruction"
 
 
-def test_an_instruction_alone_gets_branches_and_no_input_gets_none(
+def test_a_ready_instruction_without_a_source_gets_a_sentence_and_the_example_instead_of_rows(
     rewriting: Rewriting,
 ) -> None:
-    rewriting.settle()
+    page, needs = rewriting.page, rewriting.page.locator("#rewrite-branches .needs")
+    rewriting.visit.wait_until_asked()
+    assert rewriting.visit.asked == [] and rewriting.rows() == []
+    expect(needs).to_contain_text("This instruction is about a source")
+    expect(rewriting.branches.locator(".begins")).to_be_hidden()
+    rewriting.fill("text", "The keeper")
+    expect(needs.get_by_role("button")).to_be_hidden()
+    rewriting.visit.wait_until_asked()
+    assert rewriting.visit.asked == [] and rewriting.rows() == [], "the model would go on without the source"
+    rewriting.fill("text", "")
+    needs.get_by_role("button", name="Try an example").click()
+    expect(needs).to_be_hidden()
+    rewriting.page.wait_for_selector("#rewrite-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    assert "lighthouse" in page.locator("#rewrite-source").input_value() and len(rewriting.rows()) == 5
+    expect(page.locator("#rewrite-source")).to_be_focused()
+    page.locator("#rewrite-source").fill("")
+    expect(needs).to_be_visible()
+    assert rewriting.rows() == [], "the rows of the source go with it"
+
+
+def test_ones_own_instruction_alone_gets_branches_and_no_input_gets_none(
+    rewriting: Rewriting,
+) -> None:
+    rewriting.fill("instruction", "Name a colour.")
     assert len(rewriting.rows()) == 5
     rewriting.page.locator("#rewrite-instruction").fill("")
     rewriting.page.wait_for_selector("#rewrite-branches[data-state=empty]", timeout=PATIENCE)
-    assert rewriting.branches.locator(".hint").is_visible()
+    expect(rewriting.branches.locator(".begins")).to_be_visible()
+    expect(rewriting.branches.locator(".needs")).to_be_hidden()
     assert rewriting.rows() == []
 
 
@@ -437,6 +463,7 @@ def test_unreadable_stored_data_is_discarded(rewriting: Rewriting, kept: str) ->
         kept,
     )
     again = reloaded(rewriting)
+    again.fill("source", SOURCE)
     assert again.click(0, 0) and not again.visit.complaints
 
 
@@ -628,6 +655,7 @@ def test_leaving_the_page_asks_before_ones_own_instruction_is_lost_and_not_for_a
 def test_branches_refuse_clicks_as_soon_as_source_or_instruction_changes(
     rewriting: Rewriting,
 ) -> None:
+    rewriting.fill("source", SOURCE)
     for name in ("source", "instruction"):
         before = rewriting.revision
         refused = rewriting.page.evaluate(

@@ -10,7 +10,7 @@ const said = text => text.replaceAll('\u00a0', ' ');
 const summary = entry => said(sentences.wordSummary(entry)), following = fit => said(sentences.followingSentence(fit));
 const alternatives = entry => said(sentences.alternativesSentence(entry));
 
-const entry = {ids: [12], place: 0, loss: Math.log(4), rank: 3, entropy: 2.345, seen_from: 0, token: ' keeper'};
+const entry = {ids: [12], place: 0, loss: Math.log(4), rank: 3, entropy: 2.345, seen_from: 0, token: ' keeper', end: 10, word: [3, 10]};
 
 test('the summary of a word has its choice, odds, loss and entropy', () => {
   assert.equal(summary(entry), '“keeper”: choice 3, 25 % · loss 1.39 · entropy 2.35');
@@ -36,8 +36,8 @@ test('the first token has no odds', () => {
 
 test('alternatives are one line with their odds', () => {
   const list = [{text: ' sea', probability: 0.25}, {text: null, probability: 0.1}, {text: null, end: true, probability: 0.02}, {text: '\n', probability: 0.01}];
-  assert.equal(alternatives({alternatives: list}), 'sea 25 % · ◌ 10 % · end 2 % · ↵ 1 %');
-  assert.equal(alternatives({alternatives: []}), '');
+  assert.equal(alternatives({...entry, alternatives: list}), 'sea… 25 % · ◌ 10 % · end 2 % · ↵ 1 %');
+  assert.equal(alternatives({...entry, alternatives: []}), '');
 });
 
 // How the next words stand after an alternative that makes them so many times as likely.
@@ -68,21 +68,30 @@ test('the next words are named once, with their odds after the word that was wri
 const expected = (text, more = {}) => ({...entry, alternatives: [{text, probability: 0.2, end: false, ...more}]});
 
 test('the headline says what the model expected, and which of its choices the word was', () => {
-  assert.equal(sentences.headline({...expected(' sea'), rank: 4617}), 'The model expected “sea”; your word “keeper” was its 4,617th choice.');
-  assert.equal(sentences.headline({...expected(' keeper'), rank: 1}), 'The model expected “keeper”; your word “keeper” was its first choice.');
+  assert.equal(sentences.headline({...expected(' sea'), rank: 4617}), 'The model expected “sea…”; your word “keeper” was its 4,617th choice.');
+  assert.equal(sentences.headline({...expected(' keeper', {id: 12}), rank: 1}), 'The model expected “keeper”; your word “keeper” was its first choice.');
   const ordinals = [2, 3, 4, 11, 12, 13, 21, 22, 23, 101, 111, 1012].map(rank => sentences.headline({...expected('a'), rank}).match(/its (\S+) choice/)[1]);
   assert.deepEqual(ordinals, ['2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '22nd', '23rd', '101st', '111th', '1,012th']);
 });
 
 test('the headline names a part of a word, and a part of a character', () => {
-  assert.equal(sentences.headline(expected('s'), 'lightkeeper'), 'The model expected “s”; your “keeper” was its 3rd choice.');
-  assert.equal(sentences.headline({...expected('s'), token: '🙂', ids: [1, 2], place: 1}), 'The model expected “s”; your word “🙂” was its 3rd choice at part 2 of 2.');
+  assert.equal(sentences.headline(expected('s'), 'lightkeeper'), 'The model expected “s…”; your “keeper” was its 3rd choice.');
+  assert.equal(sentences.headline({...expected('s'), token: '🙂', ids: [1, 2], place: 1}), 'The model expected “s…”; your word “🙂” was its 3rd choice at part 2 of 2.');
 });
 
 test('the headline names endings, signs that cannot be seen, and parts of characters', () => {
   const names = [[null, {end: true}], ['\n'], [null], [','], ['\n\n']].map(([text, more]) => sentences.headline(expected(text, more)).match(/expected (.*);/)[1]);
   assert.deepEqual(names, ['the end of the text', 'a line break', 'a part of a character', '“,”', 'a line break, line break']);
-  assert.equal(sentences.headline({...expected(' sea'), token: '\n'}, '\n '), 'The model expected “sea”; your word was its 3rd choice.');
+  assert.equal(sentences.headline({...expected(' sea'), token: '\n'}, '\n '), 'The model expected “sea…”; your word was its 3rd choice.');
+  assert.equal(sentences.headline({...expected(' sea'), token: ','}, ','), 'The model expected “sea…”; your “,” was its 3rd choice.', 'a sign is no word');
+});
+
+test('an alternative is marked where its word may be longer, and one’s own token where its word is', () => {
+  const label = (text, more = {}, own = entry) => sentences.alternativeLabel({id: 7, text, probability: 0.2, end: false, ...more}, own);
+  assert.deepEqual([' non', ' sea', ','].map(text => label(text)), ['non…', 'sea…', ',']);
+  assert.deepEqual([label(null, {end: true}), label(null), label('海')], ['end', '◌', '海']);
+  assert.equal(label(' keeper', {id: 12}), 'keeper', 'the person’s word ends there');
+  assert.equal(label(' light', {id: 12}, {...entry, token: ' light', word: [3, 15]}), 'light…');
 });
 
 test('the headline of the first word says that there is nothing to expect', () => {
@@ -99,14 +108,14 @@ const threshold = (words, count) => said(sentences.thresholdSentence(words, coun
 
 test('the threshold is how much likelier the first choice was than the least surprising of the shown words', () => {
   const words = [marked(1, 499), never, marked(0, 4617.9), marked(2, 2.57)], first = 'its first choice was';
-  assert.equal(threshold(words, 1), `the most surprising of 3 where the model expected another word: ${first} at least 4,600 times likelier than it`);
-  assert.equal(threshold(words, 2), `the most surprising of 3 where the model expected another word: ${first} at least 490 times likelier than each`);
-  assert.equal(threshold(words, 3), `all where the model expected another word: ${first} at least 2.5 times likelier than each`);
-  assert.equal(threshold(words, 0), 'of 3 where the model expected another word');
-  assert.equal(threshold([marked(0, 10)], 1), `the only one where the model expected another word: ${first} at least 10 times likelier than it`);
-  assert.equal(threshold([marked(0, 1.04)], 1), `the only one where the model expected another word: ${first} at least a little likelier than it`);
-  assert.equal(threshold([marked(0, 3e5)], 1), `the only one where the model expected another word: ${first} more than 100,000 times likelier than it`);
-  assert.equal(threshold([marked(0, Infinity)], 1), `the only one where the model expected another word: ${first} more than 100,000 times likelier than it`);
+  assert.equal(threshold(words, 1), `the most surprising of 3 where the model expected something else: ${first} at least 4,600 times likelier than it`);
+  assert.equal(threshold(words, 2), `the most surprising of 3 where the model expected something else: ${first} at least 490 times likelier than each`);
+  assert.equal(threshold(words, 3), `all where the model expected something else: ${first} at least 2.5 times likelier than each`);
+  assert.equal(threshold(words, 0), 'of 3 where the model expected something else');
+  assert.equal(threshold([marked(0, 10)], 1), `the only one where the model expected something else: ${first} at least 10 times likelier than it`);
+  assert.equal(threshold([marked(0, 1.04)], 1), `the only one where the model expected something else: ${first} at least a little likelier than it`);
+  assert.equal(threshold([marked(0, 3e5)], 1), `the only one where the model expected something else: ${first} more than 100,000 times likelier than it`);
+  assert.equal(threshold([marked(0, Infinity)], 1), `the only one where the model expected something else: ${first} more than 100,000 times likelier than it`);
   assert.equal(threshold([never], 0), '');
 });
 
@@ -137,18 +146,18 @@ test('the figure of a highlighted word is the chance of the part that its card s
   assert.equal(sentences.chanceFigure(never), '');
 });
 
-test('what is announced says how many words are marked, of how many, and by which threshold', () => {
+test('what is announced says how many places are marked, words and signs, of how many, and by which threshold', () => {
   const words = [marked(1, 50), never, marked(0, 1000), marked(2, 4)], first = 'its first choice was';
   const announced = count => said(sentences.markedSentence(words, count));
-  assert.equal(announced(2), `2 words are marked, the most surprising of 3 where the model expected another word: ${first} at least 50 times likelier than each.`);
-  assert.equal(announced(1), `1 word is marked, the most surprising of 3 where the model expected another word: ${first} at least 1,000 times likelier than it.`);
-  assert.equal(announced(0), '0 words are marked, of 3 where the model expected another word.');
+  assert.equal(announced(2), `2 places are marked, the most surprising of 3 where the model expected something else: ${first} at least 50 times likelier than each.`);
+  assert.equal(announced(1), `1 place is marked, the most surprising of 3 where the model expected something else: ${first} at least 1,000 times likelier than it.`);
+  assert.equal(announced(0), '0 places are marked, of 3 where the model expected something else.');
   assert.equal(sentences.markedSentence([never], 0), '', 'there is nothing to mark');
 });
 
 test('a highlight is announced with its number, the whole word and what the model expected', () => {
   const word = {text: ' keeper', entry: {...entry, alternatives: [{text: ' sea'}]}};
-  assert.equal(sentences.highlightSentence(word, 3, 10), 'Highlight 3 of 10. The model expected “sea”; your word “keeper” was its 3rd choice.');
+  assert.equal(sentences.highlightSentence(word, 3, 10), 'Highlight 3 of 10. The model expected “sea…”; your word “keeper” was its 3rd choice.');
 });
 
 test('the branches at a word name the word', () => {

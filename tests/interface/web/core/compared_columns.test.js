@@ -32,6 +32,12 @@ test('columns of a file are two to four, and wrong fields count as none', () => 
   assert.equal(columnsFrom([{}, {}, {}, {}]).length, 4);
 });
 
+test('the page’s own instruction fits any text, and no former one of the page counts as a person’s', () => {
+  assert.equal(EXAMPLE, 'Continue in a cheerful tone.');
+  const columns = [EXAMPLE, 'Continue this as a ghost story.', 'Be short.'].map(instruction => ({instruction, temperature: null}));
+  assert.deepEqual(columnInstructions({view: 'compare', columns}), ['', '', 'Be short.']);
+});
+
 test('the instructions of columns count where the columns are shown, and those that a person declines are taken out', () => {
   const columns = [{instruction: 'Be short.', temperature: 0.5}, {instruction: ' ', temperature: null}, {instruction: EXAMPLE, temperature: null}];
   const settings = {view: 'compare', k: 3, columns};

@@ -1,0 +1,130 @@
+// What the help of a tab explains: its words, and which keys work where. Pure data, and the names of controls.
+
+/**
+ * Lines of the help under one title. Each has a word, or keys as `KEYS` describes them, and its meaning.
+ * @typedef {{title: string, isOfKeys?: boolean, lines: [term: string, meaning: string][]}} Topic
+ */
+
+/** Between keys that are separated by spaces, these words are no keys. */
+export const NO_KEYS = ['…', 'or'];
+
+/** @type {Topic} */
+const FINGER = {title: 'With a finger or a mouse', lines: [
+  ['a button of a row', 'a tap or a click inserts the row up to that token'],
+  ['hold, or point', 'on a token: how likely it is, and buttons to change or ban it'],
+  ['‹ or › at a row’s end', 'the row is longer than what is seen: swipe it sideways, or tap the sign'],
+  ['“everything else”', 'a tap or a click lists what no row begins with'],
+  ['a figure or a control', 'tap it or point at it, and a sentence explains it'],
+  ['≤ and ≥', 'before a figure: at most, and at least; it is not known exactly'],
+]};
+
+/** @type {Topic['lines'][number]} */
+const TOKEN = ['token', 'what the model writes at once: a word, a part of a word, or a sign such as a comma'];
+
+/** @type {Topic} */
+const WORDS = {title: 'Words of this page', lines: [
+  ['branch', 'one way in which your text could go on; each is shown as a row'],
+  [TOKEN[0], `${TOKEN[1]}. Each button of a row is one; several may make a word, as “cre” and “pt” make “crept”`],
+  ['share', 'the figure of a row: the chance that your text goes on with the row’s beginning, which is in bold: all up to where it differs from the other rows'],
+  ['coverage', '“These 5 hold …”: the shares of the rows together, so the chance that your text goes on with one of their beginnings in bold'],
+]};
+
+/** The keys of a text among branches, as in the Write tab. @type {Topic} */
+export const TEXT_KEYS = {title: 'In the text', isOfKeys: true, lines: [
+  ['Alt 1 … 9', 'accept that branch’s next word; the whole branch, as soon as it is complete, with Shift'],
+  ['Ctrl →', 'at the end of the text: accept the first branch’s next word'],
+  ['Tab', 'accept the grey text after the caret, while it shows'],
+  ['Esc', 'hide the grey text until the next change'],
+  ['Ctrl Z', 'undo; each thing accepted is one step, and so is each ban and each change of a row'],
+  ['Ctrl Shift Z', 'redo; so does Ctrl Y'],
+  ['Alt ↓', 'go to the branches'],
+  ['Alt P', 'pause the branches, or continue them'],
+]};
+
+/** The keys among branches, as in the Write tab. @type {Topic} */
+export const BRANCH_KEYS = {title: 'In the branches', isOfKeys: true, lines: [
+  ['← → ↑ ↓', 'go from token to token and from row to row'],
+  ['Enter', 'accept up to the token that has the focus'],
+  ['1 … 9', 'accept that branch’s next word'],
+  ['Alt ↑', 'go back to the text'],
+  ['F2 or E', 'change the token that has the focus; what follows it is computed again'],
+  ['Delete', 'ban the token that has the focus, in this document: as a part of other words too'],
+]};
+
+/** @type {Topic} */
+const EVERYWHERE = {title: 'Everywhere', isOfKeys: true, lines: [
+  ['?', 'this help, unless you are writing in a field'],
+  ['← →', 'in a row of tabs: go from tab to tab'],
+  ['Esc', 'close this help, or the sentence of a control'],
+]};
+
+/** @type {Topic} */
+const EXPERIMENT_KEYS = {title: 'In the form', isOfKeys: true, lines: [['Enter', 'in a field for a number: run the experiment']]};
+
+/** @type {Topic} */
+const FIGURE_KEYS = {title: 'In the figure', isOfKeys: true, lines: [
+  ['← → ↑ ↓', 'choose a token, and read about it'],
+  ['Esc', 'choose none'],
+]};
+
+/** The topics of each help by its name. @type {Record<string, Topic[]>} */
+export const TOPICS = {
+  rewrite: [FINGER, WORDS, TEXT_KEYS, BRANCH_KEYS, EVERYWHERE],
+  assistant: [
+    FINGER, WORDS, {...TEXT_KEYS, title: 'In the message', lines: [['Ctrl Enter', 'send the message, which passes the turn'], ...TEXT_KEYS.lines]},
+    BRANCH_KEYS, EVERYWHERE,
+  ],
+  highlights: [
+    {title: 'Words of this page', lines: [
+      ['marked', 'a word or a sign at which the model’s first choice was something else'],
+      ['underlined', 'the stronger the line, the less certain the model was there'],
+      TOKEN,
+      ['fits', 'an alternative after which your next words can stay'],
+      ['…', 'after an alternative: its word may be longer'],
+    ]},
+    {title: 'In the analysed text', isOfKeys: true, lines: [
+      ['← →', 'go from word to word; to the first or the last one with Home or End'],
+      ['↑ ↓', 'go to the highlight before or after'],
+      ['Enter', 'show how the text could have continued from that word'],
+      ['Esc', 'hide what is said of the word'],
+    ]},
+    {title: 'In the branches', isOfKeys: true, lines: [['← → ↑ ↓', 'go from token to token and from row to row, to read them; nothing is inserted']]},
+    EVERYWHERE,
+  ],
+  internals: [
+    {title: 'In the tokens', isOfKeys: true, lines: [
+      ['← → ↑ ↓', 'go from token to token and from line to line; to the first or the last one with Home or End'],
+      ['Enter', 'show what the model expected at the token that has the focus'],
+    ]},
+    EVERYWHERE,
+  ],
+  lesson: [
+    {title: 'In the lesson', isOfKeys: true, lines: [
+      ['Tab', 'go to the next part, link, question or button'],
+      ['↑ ↓', 'among the answers to a question: choose one'],
+      ['Enter', 'follow the link, or press the button, that has the focus'],
+      ['Alt ←', 'the browser’s Back: from an experiment back to the lesson'],
+    ]},
+    EVERYWHERE,
+  ],
+  cache: [EXPERIMENT_KEYS, EVERYWHERE],
+  decoding: [EXPERIMENT_KEYS, EVERYWHERE],
+  masks: [EXPERIMENT_KEYS, FIGURE_KEYS, EVERYWHERE],
+  speculation: [EXPERIMENT_KEYS, FIGURE_KEYS, EVERYWHERE],
+};
+
+/**
+ * The controls that a help explains, each with its sentence, in their order: each name once. A sentence that begins with a name
+ * and a colon does without both; one that only repeats the control's name, with or without a key, is left out.
+ * @param {[name: string, sentence: string][]} controls
+ * @returns {Topic}
+ */
+export function controlsTopic(controls) {
+  /** @type {Map<string, string>} */
+  const found = new Map();
+  for (const [name, sentence] of controls) {
+    const own = sentence.replace(/^[A-Z][\w-]*: (.)/, (_, first) => first.toUpperCase()), bare = own.replace(/ \([^()]*\)$/, '');
+    if (name && bare && bare !== name && !found.has(name)) found.set(name, own);
+  }
+  return {title: 'Controls and figures', lines: [...found]};
+}
