@@ -5,101 +5,104 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
-import re
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from statistics import mean
 from time import perf_counter
 from typing import Any
 
-import httpx
-
-from benchmarks.load_page import Findings, LoadedPage, Secrets, component_of, joined
-from benchmarks.load_people import Person
-from benchmarks.load_report import AtOnce, Load, Reading, Service, Step, report, save_plot
+from benchmarks import load_engines, load_engines_report
+from benchmarks.load_page import LoadedPage, Secrets, component_of, joined
+from benchmarks.load_report import AtOnce, Load, Service, report, save_plot
+from benchmarks.load_steps import OPTIONS, client_of, served, step
 from benchmarks.timing import rotated
 from lookahead_core import Document, Model, load_model, lookahead_batch
-from tests.support import browser
 
 NAME = "load"
-HELP = "Measure the server with 1 to 30 people who click and type, beside idle documents."
+HELP = "Measure the server with many people who click and type; with a model's server in turns with the local engine."
 PEOPLE = (1, 2, 4, 8, 16, 30)
-OPTIONS = {"k": 5, "depth": 10}
 IDLE_CHARACTERS = 3000
 PROMPT = "The old lighthouse keeper climbed the stairs again and looked out over the sea. He"
 WORDS = ("saw", "the", "light", "of", "a", "small", "ship", "and", "then", "he", "went", "down")
 """Words that are typed one after the other where a view is timed."""
-KEPT_OPEN = 3.0
-"""Seconds for which unused connections are kept: fewer than the server's 5, which may close one just as it is used."""
-ROOM = {"LOOKAHEAD_ADDRESS_PEOPLE": "400"}
-"""Settings of the server: all people come from one address."""
+
+
+DEFAULTS = {
+    "local": {"people": list(PEOPLE), "seconds": 60.0, "repeats": 9},
+    "remote": {
+        "people": list(load_engines.PEOPLE), "seconds": load_engines.SECONDS, "repeats": load_engines.REPEATS,
+    },
+}  # fmt: skip
+"""Values of options that are not given, by engine."""
+QUICK = {
+    "local": {"people": [1, 2, 4], "seconds": 20.0, "last": 20.0, "idle": 10, "at_once": [1, 2, 4], "repeats": 3},
+    "remote": {"people": [1, 4], "seconds": 10.0, "repeats": 2},
+}
+"""Values of options with --quick."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this subcommand to its parser."""
-    parser.add_argument("--quick", action="store_true", help="1, 2 and 4 people for 20 s beside 10 documents: readings")
-    parser.add_argument("--people", type=int, nargs="+", default=list(PEOPLE), help="people at once, in steps")
-    parser.add_argument("--seconds", type=float, default=60, help="of each step but the last (60)")
-    parser.add_argument("--last", type=float, default=600, help="seconds of the last step (600)")
-    parser.add_argument("--idle", type=int, default=170, help="documents that are open and idle (170)")
-    parser.add_argument("--pace", type=float, default=1.0, help="multiplies the waits between keys and clicks")
-    parser.add_argument("--at-once", type=int, nargs="+", default=[1, 2, 8, 30], help="people who ask at the same time")
-    parser.add_argument("--repeats", type=int, default=9, help="how often each number asks at the same time (9)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--model", help="what to load in place of the default model")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="save every figure")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="save a plot")
+    add = parser.add_argument
+    add("--quick", action="store_true", help="few people for a short time beside few documents: readings")
+    add(
+        "--engine",
+        choices=list(DEFAULTS),
+        default="local",
+        help="remote: a page on a model's server beside a local one",
+    )
+    add("--people", type=int, nargs="+", help="people at once, in steps (up to 30; remote: 64)")
+    add("--seconds", type=float, help="of each step but the last (60; remote: 30, of all)")
+    add("--last", type=float, default=600, help="seconds of the last step (600)")
+    add("--idle", type=int, default=170, help="documents that are open and idle (170; remote: none)")
+    add("--pace", type=float, default=1.0, help="multiplies the waits between keys and clicks")
+    add("--at-once", type=int, nargs="+", default=[1, 2, 8, 30], help="people who ask at the same time")
+    add("--repeats", type=int, help="how often each number asks at the same time (9); remote: steps of each engine (3)")
+    add("--seed", type=int, default=0)
+    add("--model", help="what to load in place of the default model, by the local engine")
+    add("--dtype", default="float32", help="remote: the local engine's type, that of the server (float32)")
+    add("--address", help="remote: the server's address, or several with commas; without one a vLLM is started")
+    add("--max-logprobs", type=int, default=-1, help="remote: of the vLLM that is started (-1, all)")
+    add("--json", type=Path, metavar="FILE", help="save every figure")
+    add("--plot", type=Path, metavar="FILE", help="save a plot")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure, print the tables, save figures and plot; return 1 if anything went wrong for anybody, else 0."""
+    for name, value in DEFAULTS[arguments.engine].items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
     if arguments.quick:
-        arguments.people, arguments.seconds, arguments.last = [1, 2, 4], 20, 20
-        arguments.idle, arguments.at_once, arguments.repeats = 10, [1, 2, 4], 3
+        vars(arguments).update(QUICK[arguments.engine])
+    if arguments.engine == "remote":
+        comparison = load_engines.compare(arguments)
+        plot = load_engines_report.save_plot
+        return _finish(comparison, load_engines_report.report(comparison), plot, arguments, bool(comparison.errors))
     with served(["--model", arguments.model] if arguments.model else []) as url:
         load = asyncio.run(measure(url, arguments))
-    print(report(load))
+    failed = any(step.errors for step in load.steps) or bool(load.idle_errors)
+    return _finish(load, report(load), save_plot, arguments, failed)
+
+
+def _finish(
+    figures: Any, text: str, plot: Callable[[Any, Path], str], arguments: argparse.Namespace, failed: bool
+) -> int:
+    """Print the report, save figures and plot as the arguments say; return the exit status."""
+    print(text)
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(asdict(load)))
+        arguments.json.write_text(json.dumps(asdict(figures)))
     if arguments.plot:
-        print(save_plot(load, arguments.plot))
-    return 1 if any(step.errors for step in load.steps) or load.idle_errors else 0
-
-
-@contextmanager
-def served(words: list[str]) -> Iterator[str]:
-    """Context manager: the address of a new server with these arguments, once its model is loaded.
-
-    At the end the server's warnings and errors are printed to stderr.
-    """
-    before = {name: os.environ.get(name) for name in ROOM}
-    os.environ.update(ROOM)
-    try:
-        with tempfile.TemporaryDirectory() as folder, browser.app(Path(folder) / "log", *words) as app:
-            app.wait_for("Ready:", 600)
-            try:
-                yield app.url.rstrip("/")
-            finally:
-                lines = app.said.splitlines()
-                first = next((at for at, line in enumerate(lines) if line.startswith(("WARNING", "ERROR"))), len(lines))
-                print(*lines[first:], sep="\n", file=sys.stderr, flush=True)
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        print(plot(figures, arguments.plot))
+    return int(failed)
 
 
 async def measure(url: str, arguments: argparse.Namespace) -> Load:
     """Run all parts: idle documents, then each step of people, then views at once, then the library beside it."""
     generator, secrets = random.Random(arguments.seed), Secrets(arguments.seed)
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEPT_OPEN)
-    async with httpx.AsyncClient(base_url=url, limits=limits) as client:
+    async with client_of(url) as client:
         component = await component_of(client)
 
         def page(options: dict[str, Any]) -> LoadedPage:
@@ -130,58 +133,6 @@ async def open_idle(pages: Sequence[LoadedPage], generator: random.Random) -> No
         for one in some:
             one.begin(f"{one.secret} " + " ".join(generator.choices(PROMPT.split(), k=IDLE_CHARACTERS // 5)))
         await asyncio.gather(*(one.settle() for one in some))
-
-
-@dataclass
-class Watch:
-    """Reads a server's metrics each second, until it is cancelled."""
-
-    client: httpx.AsyncClient
-    readings: list[Reading]
-
-    async def run(self) -> None:
-        began = perf_counter()
-        while True:
-            found = await metrics(self.client)
-            names = ("process_resident_memory_bytes", "lookahead_cache_bytes", "lookahead_sessions")
-            memory, cache, sessions = (found.get(name, 0.0) for name in names)
-            self.readings.append(Reading(perf_counter() - began, memory, cache, sessions))
-            await asyncio.sleep(1)
-
-
-async def metrics(client: httpx.AsyncClient) -> dict[str, float]:
-    """Return the server's metrics without labels, by name."""
-    text = (await client.get("/metrics", timeout=60)).text
-    return {name: float(value) for name, value in re.findall(r"^([a-z_]+) ([0-9.e+-]+)$", text, re.M)}
-
-
-async def step(
-    client: httpx.AsyncClient, pages: Sequence[LoadedPage], seconds: float, arguments: argparse.Namespace
-) -> Step:
-    """Let one person write in each page for so many seconds, and return what they found."""
-    people = [Person(page, arguments.seed + number, arguments.pace) for number, page in enumerate(pages)]
-    before, watch = await metrics(client), Watch(client, [])
-    watching = asyncio.ensure_future(watch.run())
-    end = perf_counter() + seconds
-    await asyncio.gather(*(person.write_until(end) for person in people))
-    watching.cancel()
-    after = await metrics(client)
-    await asyncio.gather(*(page.close() for page in pages))
-    return step_of(pages, seconds, watch.readings, {name: after[name] - before.get(name, 0) for name in after})
-
-
-def step_of(pages: Sequence[LoadedPage], seconds: float, readings: list[Reading], rises: dict[str, float]) -> Step:
-    """Return the figures of one step: its views and errors, and by how much the server's counters have risen."""
-    found: Findings = joined(pages)
-    means = [mean(page.findings.settled) for page in pages if page.findings.settled]
-    passes = rises.get("lookahead_passes_total", 0.0)
-    return Step(
-        people=len(pages), seconds=seconds, first=found.first, settled=found.settled,
-        worst=max(means) / mean(found.settled) if means else 0.0,
-        errors=dict(found.errors), refused=found.refused, rebuilt=found.rebuilt, clicks=found.clicks,
-        known=found.known, seen=found.seen, passes=passes,
-        rows=rises.get("lookahead_tokens_total", 0.0) / passes if passes else 0.0, readings=readings,
-    )  # fmt: skip
 
 
 async def views_at_once(page: Any, arguments: argparse.Namespace) -> list[AtOnce]:

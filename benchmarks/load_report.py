@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -101,7 +101,7 @@ def people_table(steps: Sequence[Step]) -> str:
 
 
 def _row(step: Step) -> list[str]:
-    times = [f"{value:.2f}" for some in (step.first, step.settled) for value in (_at(some, 0.5), _at(some, 0.95))]
+    times = [f"{value_at(some, share):.2f}" for some in (step.first, step.settled) for share in (0.5, 0.95)]
     memory = [reading.memory / MEBIBYTE for reading in step.readings] or [0.0]
     known = f"{step.known / step.clicks:.0%}" if step.clicks else "–"
     counts = [known, f"{step.rows:.1f}", f"{step.refused:,}", f"{step.rebuilt:,}"]
@@ -109,7 +109,7 @@ def _row(step: Step) -> list[str]:
     return [*views, *times, f"{step.worst:.2f}", *counts, f"{memory[0]:,.0f} to {memory[-1]:,.0f}"]
 
 
-def _at(values: Sequence[float], share: float) -> float:
+def value_at(values: Sequence[float], share: float) -> float:
     """Return the value below which this share of the values is; 0 without values."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
 
@@ -142,6 +142,19 @@ def service_sentence(service: Service) -> str:
 
 def save_plot(load: Load, path: Path) -> str:
     """Save the plot, if matplotlib is installed; return a sentence that says where it is, or why there is none."""
+    panels = (
+        lambda axes: _waits(axes, load.steps),
+        lambda axes: _at_once(axes, load.at_once),
+        lambda axes: _memory(axes, load.steps),
+    )
+    return save_panels(panels, path)
+
+
+def save_panels(panels: Sequence[Callable[[Axes], None]], path: Path) -> str:
+    """Save a plot of these panels, side by side; return a sentence that says where it is, or why there is none.
+
+    Each panel is a function that draws into its axes.
+    """
     try:
         import matplotlib
     except ImportError:
@@ -149,16 +162,17 @@ def save_plot(load: Load, path: Path) -> str:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (waits, at_once, memory) = pyplot.subplots(1, 3, figsize=(12.4, 3.8), layout="constrained")
-    _waits(waits, load.steps)
-    _at_once(at_once, load.at_once)
-    _memory(memory, load.steps)
-    for axes in (waits, at_once, memory):
+    figure, row = pyplot.subplots(
+        1, len(panels), figsize=(4.13 * len(panels), 3.8), layout="constrained", squeeze=False
+    )
+    for axes, draw in zip(row[0], panels, strict=True):
+        draw(axes)
         axes.grid(axis="y", color="#e6e6e6", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylim(bottom=0)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150, facecolor="white")
+    pyplot.close(figure)
     return f"Plot saved as {path}."
 
 
@@ -168,7 +182,7 @@ def _waits(axes: Axes, steps: Sequence[Step]) -> None:
     for name, style in styles:
         label = {"first": "first rows", "settled": "complete"}[name]
         for share, line in ((0.5, "-"), (0.95, (0, (4, 2)))):
-            values = [_at(getattr(step, name), share) for step in steps]
+            values = [value_at(getattr(step, name), share) for step in steps]
             axes.plot(people, values, marker="o", markersize=4, linestyle=line, label=f"{label}, {share:.0%}", **style)
     axes.set_title("people who click and type: seconds to a view", fontsize=10)
     axes.set_xlabel("people")

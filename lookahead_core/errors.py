@@ -25,6 +25,10 @@ class ModelError(LookaheadError):
     """The model could not be found, read or loaded into memory, or does not fit an option or another model."""
 
 
+class NoAnswer(ModelError):
+    """No server of the model could be reached, or all have failed, as it was to be loaded; they may answer later."""
+
+
 class NoRoom(LookaheadError):
     """The server cannot take this request now: no memory, no free turn, or it is ending; a later one may succeed."""
 

@@ -170,6 +170,8 @@ class CallRunner:
         loading = self.loader.loading
         if loading.state == "error":
             raise NotReady(f"There is no model to answer. {loading.sentence}")
+        if loading.state == "waiting":
+            raise NotReady(f"There is no model to answer yet. {loading.sentence}")
         if self.loader.model is None:
             raise NotReady(f"The model is not loaded yet ({loading.sentence}): try again soon.")
 

@@ -7,10 +7,14 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from lookahead_core.errors import NO_MEMORY, LookaheadError, is_out_of_memory
+from lookahead_core.engines.remote.server_errors import ServerFault
+from lookahead_core.errors import NO_MEMORY, Interrupted, LookaheadError, is_out_of_memory
 
 UNEXPECTED = "Something went wrong on the server; your text is untouched. Change it a little to try again."
 """The sentence for errors that are neither a LookaheadError nor a ValueError."""
+
+GOES_ON = "The page goes on by itself once it answers."
+"""What follows a sentence about the model's server: the page sends its request again."""
 
 RETRY_AFTER = 1
 """Seconds after which a refused request may be sent again, unless its error says otherwise."""
@@ -49,6 +53,18 @@ def as_news(error: Exception) -> dict[str, Any]:
     if isinstance(error, LookaheadError) and error.reason:
         fields |= {"reason": error.reason, "details": dict(error.details)}
     return fields
+
+
+def end_of_request(error: Exception) -> dict[str, Any]:
+    """Return the state with which an error ends a page's request, as news: `as_news(error)` and `state`.
+
+    That is "full" for an Interrupted error and a ServerFault, after which the page sends the same request again: after
+    `again_after` seconds if the model's server asks for them. It is "error" for all others.
+    """
+    news = as_news(error)
+    if isinstance(error, ServerFault):
+        news |= {"sentence": f"{news['sentence']} {GOES_ON}"} | ({"again_after": error.wait} if error.wait else {})
+    return news | {"state": "full" if isinstance(error, Interrupted | ServerFault) else "error"}
 
 
 def status(error: Exception) -> int:

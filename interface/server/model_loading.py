@@ -8,12 +8,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from time import sleep
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from interface.server.logs import SAFE, log_event
 from interface.server.operation_counts import OperationCounts
 from lookahead_core.engines.elsewhere import elsewhere_of, most_known
-from lookahead_core.errors import LookaheadError
+from lookahead_core.engines.remote.server_errors import ServerFault
+from lookahead_core.errors import LookaheadError, NoAnswer
 from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,9 +25,16 @@ if TYPE_CHECKING:
     from lookahead_core.engines.elsewhere import ReplicaCounts
     from lookahead_core.serving.scheduler import Scheduler
 
+T = TypeVar("T")
 Report = Callable[[str, "float | None"], None]
 """A function that takes a sentence about the progress, and the fraction that is done (0 to 1) or None."""
 UNEXPECTED = "The model could not be loaded because of an unexpected error ({}): see the terminal, or choose another."
+WAITS = "{} The page waits, and goes on by itself."
+"""The sentence while the model's server does not answer; the server's own sentence is filled in."""
+FIRST_RETRY = 1.0
+"""Seconds until a server that does not answer is asked again; each further wait is twice as long."""
+LONGEST_RETRY = 15.0
+"""Seconds between two attempts at most: so long after the server's start the page may stay without it."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +42,9 @@ class LoadingState:
     """How far a model is loaded: a state, a sentence and a fraction. `ModelLoader.loading` is the latest one."""
 
     state: str
-    """"loading", "downloading", "ready" or "error"."""
+    """"loading", "downloading", "waiting" (the model's server does not answer yet), "ready" or "error"."""
     sentence: str
-    """The progress or the error; for "ready", `Model.describe()`."""
+    """The progress, the error, or why it waits; for "ready", `Model.describe()`."""
     fraction: float | None = None
     """The share that is done, from 0 to 1; None if it is unknown."""
 
@@ -53,7 +62,7 @@ class ModelLoader:
     """Loads a model for the page and the calls, once `start` or `run` is called.
 
     `loading` is the progress, a LoadingState. `model` is None until the model is loaded and warmed up, and stays None
-    if loading fails. Both may be read from any thread.
+    if loading fails. Both may be read from any thread. A model whose server does not answer is waited for.
     """
 
     def __init__(
@@ -62,7 +71,7 @@ class ModelLoader:
         settings: Settings | None = None,
         load_draft: Callable[[Report], Model] | None = None,
     ) -> None:
-        """`load` returns the model. `run` calls it once, with a function to which it reports its progress.
+        """`load` returns the model. `run` calls it, with a function to which it reports its progress.
 
         `settings` has the limits of all requests to the model, those of `Settings()` if it is None. `load_draft`
         returns the draft model in the same manner; None for none.
@@ -92,14 +101,15 @@ class ModelLoader:
     def run(self) -> None:
         """Load and warm up the model in the calling thread, then print that it is ready, or the error to stderr.
 
-        Raises no Exception: if it fails, the server keeps running without a model, and `loading` has the state "error"
-        and a sentence.
+        While the model's server does not answer, `loading` has the state "waiting", and what needs the server is tried
+        again. Raises no Exception: if it fails, the page's server keeps running without a model, and `loading` has the
+        state "error" and a sentence.
         """
         try:
-            model = _with_scheduler(self._load(self._report), self.settings)
-            draft_model = self._draft_model_for(model)
+            model = _with_scheduler(self._when_answered(lambda: self._load(self._report)), self.settings)
+            draft_model = self._when_answered(lambda: self._draft_model_for(model))
             self._report("Warming up", None)
-            _warm_up(model)
+            self._when_answered(lambda: _warm_up(model))
         except (LookaheadError, ValueError) as error:
             self._fail(str(error))
         except Exception as error:
@@ -119,6 +129,8 @@ class ModelLoader:
         """
         if self.loading.state == "error":
             return "broken"
+        if self.loading.state == "waiting":
+            return "waiting"
         if self.model is None:
             return "loading"
         if self.scheduler.is_broken:
@@ -154,6 +166,26 @@ class ModelLoader:
         """Whether there is a draft model, or will be once it is loaded."""
         return self._load_draft is not None
 
+    def _when_answered(self, step: Callable[[], T]) -> T:
+        """Return what `step` returns. While a server does not answer it, show why, and call it again with back-off."""
+        seconds, printed = FIRST_RETRY, ""
+        while True:
+            try:
+                found = step()
+            except (NoAnswer, ServerFault) as error:
+                sentence = WAITS.format(error)
+            else:
+                if printed:
+                    self.loading = LoadingState("loading", "Connected")
+                return found
+            self.loading = LoadingState("waiting", sentence)
+            if sentence != printed:
+                print(sentence, file=sys.stderr, flush=True)
+                log_event("waiting", sentence=sentence)
+            printed = sentence
+            sleep(seconds)
+            seconds = min(seconds * 2, LONGEST_RETRY)
+
     def _draft_model_for(self, model: Model) -> Model | None:
         """Load and return the draft model; None if there is none. Raises ModelError if its tokens are others."""
         if self._load_draft is None:
@@ -165,6 +197,8 @@ class ModelLoader:
         return draft_model
 
     def _report(self, sentence: str, fraction: float | None) -> None:
+        if self.loading.state == "waiting":
+            return  # the sentence stays while the server is asked again
         state = "downloading" if sentence.startswith("Downloading") else "loading"
         self.loading = LoadingState(state, sentence, fraction)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
 from interface.server.call_runner import limited
 from interface.server.callers import CALLER
-from interface.server.error_sentences import as_news, kind, sentence
+from interface.server.error_sentences import as_news, end_of_request, kind, sentence
 from interface.server.logs import log_event
 from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
@@ -223,18 +223,16 @@ class PageService:
     def _answered(
         self, page: OpenPage, session: PageSession, progress: RequestProgress, error: Exception | None
     ) -> None:
-        """End a request after its last step, with the state `error` and `as_news(error)` if `error` is not None.
+        """End a request after its last step, with `end_of_request(error)` if `error` is not None.
 
-        For an Interrupted error the state is `full`, so that the page sends the request again. After it, and after an
-        unexpected error, the page gets a new session in place of `session`. A request without an error that is settled
-        and has `ahead` set does not end yet: after AHEAD_AFTER seconds prefetching begins, and the request ends after
-        that.
+        After an Interrupted error, and after an unexpected one, the page gets a new session in place of `session`. A
+        request without an error that is settled and has `ahead` set does not end yet: after AHEAD_AFTER seconds
+        prefetching begins, and the request ends after that.
         """
         if error is not None:
             self._count_error("ask", error)
             self._renew_after(error, page, session)
-            state = "full" if isinstance(error, Interrupted) else "error"
-            progress.finish(state=state, **as_news(error))
+            progress.finish(**end_of_request(error))
             return
         if progress.settled:
             self._count_view(progress)

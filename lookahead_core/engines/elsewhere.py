@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from lookahead_core.tree import Node, TokenTree
@@ -28,6 +29,29 @@ class ReplicaCounts(NamedTuple):
     """How often a text went on at another server because its own one no longer answered."""
 
 
+class Gate:
+    """Says when requests to servers may be made. This one is always open; others hold back what nobody waits for."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether a running request should be broken off, so that another one gets the rest later."""
+        return False
+
+    @contextmanager
+    def turn(self, address: str) -> Iterator[bool]:
+        """Context manager: wait until a request to this server may be made, and make it inside.
+
+        It gives False if the gate was abandoned meanwhile; then no request may be made.
+        """
+        yield True
+
+    def abandon(self) -> None:
+        """Let whoever waits at the gate, or comes to it, make no more requests."""
+
+
+OPEN = Gate()
+
+
 class ElsewhereEngine(Protocol):
     """Protocol of engines that compute on servers."""
 
@@ -38,6 +62,8 @@ class ElsewhereEngine(Protocol):
 
     reader: Reader
     """Reads the answers of requests. A scheduler sets one that lets other jobs run meanwhile."""
+    new_gate: Callable[[], Gate]
+    """Returns the gate for requests that are to be made now. A scheduler sets one that holds back prefetching."""
 
     def roll_out_all(self, parts: Sequence[RollOut]) -> Generator[list[Node], None, None]:
         """See `Engine.roll_out`: grow the branches of all parts in one request for each person."""

@@ -10,7 +10,7 @@ from lookahead_core.engines.prediction_rows import TOP_TOKENS
 from lookahead_core.engines.remote.completions import ALL, Completions, MissingFields, ServerToken
 from lookahead_core.engines.remote.server_connection import ServerConnection
 from lookahead_core.engines.remote.server_errors import Retries, ServerFault, ServerRefusal
-from lookahead_core.errors import LookaheadError, ModelError
+from lookahead_core.errors import LookaheadError, ModelError, NoAnswer
 
 T = TypeVar("T")
 COUNTS = (TOP_TOKENS, 20, 5, 1)
@@ -20,10 +20,6 @@ UNKNOWN_CONTEXT = 2048
 MOST_DIFFERENCE = 0.5
 """Nats by which the log-probabilities of equal weights may differ between two servers, at most: in half precision, on
 other hardware. Other weights differ by more, or in the likeliest tokens."""
-
-
-class NoAnswer(ModelError):
-    """A server could not be reached, or failed; it may answer later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from lookahead_core.engines.remote.completions import Completions
 from lookahead_core.engines.remote.remote_engine import RemoteEngine
 from lookahead_core.engines.remote.replicas import Replica, Replicas
 from lookahead_core.engines.remote.server_connection import ServerConnection
-from lookahead_core.errors import ModelError
+from lookahead_core.errors import ModelError, NoAnswer
 from lookahead_core.loading.from_transformers import PretrainedSource, quiet_loading
-from lookahead_core.loading.served_model import NoAnswer, ServedModel, inspect
+from lookahead_core.loading.served_model import ServedModel, inspect
 from lookahead_core.loading.special_tokens import first_end_tokens, first_start_token
 from lookahead_core.model import Model
 from lookahead_core.settings import Settings
@@ -47,8 +47,9 @@ def connect(
 
     All must serve the same model; one that does not answer now is used from its return on, if another one does.
     `model_name` may be None if they serve one model. `tokenizer` is a tokenizer, a folder or Hub id of one, None for
-    none, or `own_tokenizer` for that of the folder or Hub id that a server names. Raises ModelError, which says what to
-    do, if no server can be reached, one lacks the model or what this library needs, or no tokenizer is found.
+    none, or `own_tokenizer` for that of the folder or Hub id that a server names. Raises NoAnswer if no server answers
+    now, and another ModelError, which says what to do, if one lacks the model or what this library needs, or no
+    tokenizer is found.
     """
     for address in addresses:
         _check_address(address)
@@ -111,7 +112,7 @@ def _inspect_all(
 ) -> tuple[list[ServedModel], dict[str, str]]:
     """Return what the servers that answer give, one at least, and by address why others do not answer.
 
-    Raises ModelError if none answers, if one lacks something, or if two serve different models.
+    Raises NoAnswer if none answers, and another ModelError if one lacks something, or if two serve different models.
     """
     found: list[ServedModel] = []
     missing: dict[str, NoAnswer] = {}

@@ -73,13 +73,15 @@ class Job:
         payers: tuple[Hashable, ...] = (),
         background: bool = False,
         notify: Callable[[], None] = lambda: None,
+        prefetch: bool = False,
     ) -> None:
         """`on_step` gets the result of each step; `end` calls `on_end`. `number` is higher than that of older jobs.
 
         `payers` are those for whom the job's time counts. A `background` job lets others go first, see `FairShares`.
-        `notify` lets the scheduler look again at which jobs can run, from any thread.
+        `notify` lets the scheduler look again at which jobs can run, from any thread. Nobody waits for a `prefetch`.
         """
         self.notify = notify
+        self.prefetch = prefetch
         self._feed: Feed[Any] | None = None
         self.client, self.number, self.on_end = client, number, on_end
         self.request: PassRequest | None = None

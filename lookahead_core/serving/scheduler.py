@@ -30,6 +30,7 @@ from lookahead_core.errors import Interrupted, NoRoom
 from lookahead_core.serving.fair_shares import FairShares
 from lookahead_core.serving.job import INTERRUPTED, Job, PassRequest
 from lookahead_core.serving.outside_reading import read_outside
+from lookahead_core.serving.prefetch_gates import PrefetchGates
 from lookahead_core.serving.shared_passes import READ_CHUNK, make_pass, make_passes, row_count
 from lookahead_core.tree import Node, TokenTree
 
@@ -58,8 +59,9 @@ class Scheduler:
         A client who has used `ahead_seconds` more than another one who waits is late, see `FairShares`.
         """
         self.engine = engine
+        self._gates = PrefetchGates(lambda: bool(self._requests))
         if (servers := elsewhere_of(engine)) is not None:
-            servers.reader = read_outside
+            servers.reader, servers.new_gate = read_outside, self._gates.for_current_job
         self._idle = idle
         self._shares = FairShares(ahead_seconds)
         self._change = threading.Condition()
@@ -101,7 +103,8 @@ class Scheduler:
             if len(queue) >= MAX_WAITING and client not in queue:
                 raise NoRoom("Too many people are asking at once, and there is no turn left; try again soon.")
             self._mark_dropped(queue.get(client))
-            queue[client] = Job(client, next(self._numbers), steps, on_step, on_end, payers, background, self._notify)
+            number = next(self._numbers)
+            queue[client] = Job(client, number, steps, on_step, on_end, payers, background, self._notify, prefetch)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="scheduler", daemon=True)
                 self._thread.start()
@@ -316,6 +319,7 @@ class Scheduler:
             job.dropped = True
             self._dropped.append(job)
             self._change.notify()
+            self._gates.look_again()
 
     def _notify(self) -> None:
         with self._change:
@@ -397,6 +401,7 @@ class Scheduler:
                 if not ended:
                     queue[job.client] = job
         if ended and current:
+            self._gates.look_again()
             job.end(error)
 
     def _make_passes(self, jobs: Sequence[Job], newest: int) -> None:

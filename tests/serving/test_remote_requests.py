@@ -194,8 +194,29 @@ def test_faults_and_errors_reach_the_person_whose_request_had_them(
     assert asyncio.run(all_news(service, request(1)))[-1]["state"] == "settled"
     server.faults = ["500"] * server_errors.ATTEMPTS
     (*_, last) = asyncio.run(all_news(service, request(2)))
-    assert last["state"] == "error" and "has failed (500)" in last["sentence"]
+    # The page shows the sentence and sends the request again.
+    assert last["state"] == "full" and last["over"] and "has failed (500)" in last["sentence"]
+    assert last["sentence"].endswith("The page goes on by itself once it answers.") and "again_after" not in last
     assert asyncio.run(all_news(service, request(2, 2)))[-1]["state"] == "settled"
+
+
+def test_a_page_hears_how_long_a_busy_server_wants_to_be_left_alone(
+    loader: ModelLoader, server: CompletionsServer
+) -> None:
+    service = PageService(loader)
+    server.faults = ["429 30"]
+    last = asyncio.run(all_news(service, request(1)))[-1]
+    assert last["state"] == "full" and last["again_after"] == 30
+    session = service.open_pages.find("a-page-of-person-1").session  # type: ignore[union-attr]
+    assert asyncio.run(all_news(service, request(1, 2)))[-1]["state"] == "settled"
+    # The document, its predictions and its salt are kept.
+    assert service.open_pages.find("a-page-of-person-1").session is session  # type: ignore[union-attr]
+
+
+def test_a_refusal_of_a_server_is_an_error_that_is_not_repeated(loader: ModelLoader, server: CompletionsServer) -> None:
+    server.faults = ["400"]
+    last = asyncio.run(all_news(PageService(loader), request(1)))[-1]
+    assert last["state"] == "error" and "refuses the request (400" in last["sentence"]
 
 
 def test_a_job_that_waits_in_inference_mode_leaves_the_mode_of_others_as_it_is(

@@ -27,7 +27,9 @@ class CompletionsServer:
         self.models = [{"id": "tiny", "root": "/nowhere/tiny", "max_model_len": most_tokens}]
         self.faults: list[str] = []
         """The faults of the next completions, one each: "500", "503", "429 SECONDS", "cut", "half", "garbage",
-        "html", "slow", "error" (in an event); "" for none."""
+        "html", "slow", "error" (in an event); "" for none. "cut 0", and the like, comes before the first event."""
+        self.lasting_fault = ""
+        """The fault of all further completions."""
         self.left_out: set[str] = set()
         """Fields that no answer has: "token_ids", "logprobs", "keys" (log-probabilities are by text)."""
         self.other_tokens = False
@@ -38,6 +40,8 @@ class CompletionsServer:
         self.broken = threading.Event()
         """Set when a caller has closed a connection in the middle of an answer."""
         self.event_seconds = 0.0
+        self.slow_seconds = 1.0
+        """The delay of the fault "slow"."""
         self.listed_fault = ""
         """The fault of answers to GET."""
         self.dies_after: int | None = None
@@ -125,12 +129,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self._is_refused():
             return
         server.bodies.append(body)
-        fault = server.faults.pop(0) if server.faults else ""
+        fault = server.faults.pop(0) if server.faults else server.lasting_fault
         status, _, wait = fault.partition(" ")
         if status.isdigit():
             return self._send(int(status), '{"error": {"message": "busy"}}', {"Retry-After": wait} if wait else {})
         if fault == "slow":
-            time.sleep(1)
+            time.sleep(server.slow_seconds)
         if fault == "html":
             return self._send(200, "<html>Welcome</html>")
         if refusal := server.refusal(body):
@@ -155,6 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, body: dict[str, Any], fault: str) -> None:
         self.close_connection = True
+        fault, _, before = fault.partition(" ")
+        events = int(before) if before else 3 if fault in ("cut", "half") else 1
         self.send_response(200)
         self.send_header("Connection", "close")
         if fault == "cut":
@@ -168,11 +174,11 @@ class _Handler(BaseHTTPRequestHandler):
         def write(choice: dict[str, Any]) -> None:
             nonlocal written
             time.sleep(self.owner.event_seconds)
-            if fault == "garbage" and written == 1:
+            if fault == "garbage" and written == events:
                 self._event("{not JSON")
-            if fault in ("cut", "half") and written == 3:
+            if fault in ("cut", "half") and written == events:
                 raise Ended
-            if fault == "error" and written == 1:
+            if fault == "error" and written == events:
                 self._event(json.dumps({"error": {"message": "engine died", "code": 500}}))
             self._event(json.dumps({"choices": [choice]}))
             written += 1

@@ -67,23 +67,28 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(*, most_logprobs: int = 64, device: str = "cpu", port: int = 0, log: Path | None = None) -> Iterator[str]:
+def serving(
+    *, most_logprobs: int = 64, device: str = "cpu", port: int = 0, log: Path | None = None, cache_gib: int = 1
+) -> Iterator[str]:
     """Context manager: serve the default model in float32, and give the server's address when it answers.
 
-    `most_logprobs` is vLLM's --max-logprobs, -1 for all. `log` is a file for what the server prints. Raises
-    RuntimeError if the server ends or does not answer in START_SECONDS.
+    `most_logprobs` is vLLM's --max-logprobs, -1 for all. `log` is a file for what the server prints. `cache_gib` is the
+    size of the KV cache on a CPU, in GiB. Raises RuntimeError if the server ends or does not answer in START_SECONDS.
     """
-    with process_serving(most_logprobs=most_logprobs, device=device, port=port, log=log) as (address, _):
+    with process_serving(most_logprobs=most_logprobs, device=device, port=port, log=log, cache_gib=cache_gib) as (
+        address,
+        _,
+    ):
         yield address
 
 
 @contextmanager
 def process_serving(
-    *, most_logprobs: int = 64, device: str = "cpu", port: int = 0, log: Path | None = None
+    *, most_logprobs: int = 64, device: str = "cpu", port: int = 0, log: Path | None = None, cache_gib: int = 1
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Context manager like `serving`, which gives the server's process too; that and its own ones form a group."""
     python, port = install(device), port or free_port()
-    cpu = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": f"0-{(os.cpu_count() or 1) - 1}"}
+    cpu = {"VLLM_CPU_KVCACHE_SPACE": str(cache_gib), "VLLM_CPU_OMP_THREADS_BIND": f"0-{(os.cpu_count() or 1) - 1}"}
     quiet = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
     options = f"--host 127.0.0.1 --port {port} --max-model-len 1024 --dtype float32 --max-logprobs {most_logprobs}"
     model = ["--model", str(model_folder()), "--served-model-name", "default"]

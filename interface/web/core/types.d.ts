@@ -180,6 +180,8 @@ export interface News {
   over?: boolean;
   /** Seconds until a refused call may be repeated. */
   retry_after?: number;
+  /** Seconds that a busy model server wants to be left alone: until then a `full` request is not repeated. */
+  again_after?: number;
   superseded?: boolean;
   unknown?: boolean;
 }

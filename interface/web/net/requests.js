@@ -168,7 +168,7 @@ export class ServerRequests {
   #take(news, request) {
     const {number} = request;
     if (number !== this.#number) return false;
-    if (news.superseded || news.state === 'full') return this.#fail(number, news.sentence ?? SILENT);
+    if (news.superseded || news.state === 'full') return this.#fail(number, news.sentence ?? SILENT, news.again_after);
     if (news.unknown) return this.#forget(number);
     if (news.state === 'settled') this.#settled = number;
     if (this.#lost) this.#checkVersion();
@@ -191,22 +191,23 @@ export class ServerRequests {
     return false;
   }
 
-  /** @param {number} number @param {string} sentence */
-  #fail(number, sentence) {
+  /** @param {number} number @param {string} sentence @param {number} [seconds] before the request is repeated, at least */
+  #fail(number, sentence, seconds) {
     if (number !== this.#number) return false;
     this.onFailure(sentence);
-    this.#retry(number);
+    this.#retry(number, seconds);
     return false;
   }
 
   /**
    * Repeat a request after a while that grows with each failure. Its random part keeps many pages apart.
    * @param {number} number
+   * @param {number} [seconds] that it lasts at least
    */
-  #retry(number) {
-    const wait = RETRIES[Math.min(this.#failures, RETRIES.length - 1)];
+  #retry(number, seconds = 0) {
+    const wait = RETRIES[Math.min(this.#failures, RETRIES.length - 1)] * (0.5 + Math.random());
     this.#failures += 1;
-    this.#later(wait * (0.5 + Math.random()), number);
+    this.#later(Math.max(wait, 1000 * seconds * (1 + REFUSAL_SPREAD * Math.random())), number);
   }
 
   /** @param {number} wait milliseconds @param {number} number */

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
+from lookahead_core.engines.elsewhere import Gate
 from lookahead_core.engines.remote.completions import ALL, Completions, MissingFields, ServerToken
 from lookahead_core.engines.remote.replicas import Replica, Replicas
 from lookahead_core.engines.remote.server_errors import Retries, ServerFault
@@ -45,15 +46,17 @@ def answers(
     key: str,
     most_tokens: int,
     on_request: Callable[[Sequence[Prompt], Replica], None],
+    gate: Gate,
 ) -> Generator[PromptToken, None, None]:
     """Yield the likeliest tokens after each prompt as they come, in order for each, until none is wanted any more.
 
     `logprobs` is that of `Completions.tokens`; `most_tokens` is the servers' context with new tokens. `key` is the
     person's, which chooses the replica and is the salt. `on_request` is called with the prompts of each request and
-    its replica. There is one request, and more where there are too many prompts for one, where an answer breaks off, or
-    where a token was not the likeliest one. After a fault the next request may go to another replica, with the tokens
-    that have come. The generator may be closed at any time, which ends the request. Raises LookaheadError, ModelError,
-    and a ServerFault that has not passed.
+    its replica. There is one request, and more where there are too many prompts for one, where an answer breaks off,
+    where a token was not the likeliest one, or where the `gate` was closed for a while. After a fault the next request
+    may go to another replica, with the tokens that have come. The generator may be closed at any time, which ends the
+    request; it ends early if the gate is abandoned. Raises LookaheadError, ModelError, and a ServerFault that has not
+    passed.
     """
     retries = Retries()
     most = MOST_WHOLE_ROWS if logprobs == ALL else MOST_PROMPTS
@@ -61,16 +64,21 @@ def answers(
         chosen = _fitting(wanted[:most], most_tokens)
         _check_length(chosen, most_tokens, replicas.address)
         replica = replicas.choose(key)
-        on_request(chosen, replica)
-        try:
-            with contextlib.closing(_answer(replica.completions, chosen, logprobs, key)) as found:
-                for each in found:
-                    retries.note_progress()
-                    yield each
-        except ServerFault as fault:
-            replicas.after_fault(replica, fault, retries)
-        except MissingFields as missing:
-            raise ModelError(f"{replica.address} no longer answers with {missing}; check the server.") from None
+        with gate.turn(replica.address) as may_go:
+            if not may_go:
+                return
+            on_request(chosen, replica)
+            try:
+                with contextlib.closing(_answer(replica.completions, chosen, logprobs, key)) as found:
+                    for each in found:
+                        retries.note_progress()
+                        yield each
+                        if gate.closed:
+                            break
+            except ServerFault as fault:
+                replicas.after_fault(replica, fault, retries)
+            except MissingFields as missing:
+                raise ModelError(f"{replica.address} no longer answers with {missing}; check the server.") from None
 
 
 def _answer(

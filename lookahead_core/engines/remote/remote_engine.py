@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
 
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.elsewhere import Reader, ReplicaCounts, RollOut
+from lookahead_core.engines.elsewhere import OPEN, Gate, Reader, ReplicaCounts, RollOut
 from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree, unfinished
 from lookahead_core.engines.feed import read_all
 from lookahead_core.engines.pass_costs import PassCosts
@@ -54,6 +54,7 @@ class RemoteEngine:
         self.computation = Computation("by the server", "by the server")
         self.replicas = replicas
         self.reader: Reader = read_all
+        self.new_gate: Callable[[], Gate] = lambda: OPEN
         self.moves = 0
         """How often a text went on at another server because its own one no longer answered."""
         self._lock = threading.Lock()
@@ -174,6 +175,7 @@ class RemoteEngine:
         def sent(some: Sequence[Prompt], replica: Replica) -> None:
             self._count_pass({prompts[each].tree for each in some}, replica)
 
+        gate = self.new_gate()
         parts = [
             answers(
                 self.replicas,
@@ -182,13 +184,17 @@ class RemoteEngine:
                 key=key,
                 most_tokens=self.most_tokens,
                 on_request=sent,
+                gate=gate,
             )
             for key, own in by_key.items()
         ]
-        with contextlib.closing(self.reader(parts)) as found:
-            for each in found:
-                prompts[each.prompt].tree.work.tokens += 1
-                yield each
+        try:
+            with contextlib.closing(self.reader(parts)) as found:
+                for each in found:
+                    prompts[each.prompt].tree.work.tokens += 1
+                    yield each
+        finally:
+            gate.abandon()
 
     def _count_pass(self, trees: Iterable[TokenTree], replica: Replica) -> None:
         """Count a request for these trees, and note which of them it moves away from a replica that is out."""

@@ -12,7 +12,7 @@ ATTEMPTS = 4
 BACK_OFF = 0.25
 """Seconds before the second attempt; each further wait is twice as long."""
 LONGEST_WAIT = 10.0
-"""Seconds that a server's Retry-After may ask for at most; after a longer one the fault is raised at once."""
+"""Seconds that a server's Retry-After may ask for at most, in all attempts together; for more the fault is raised."""
 
 
 class ServerFault(NoRoom):
@@ -67,25 +67,26 @@ class Retries:
     """Counts the faults of one piece of work since its last progress, and waits before the next attempt."""
 
     def __init__(self) -> None:
-        self._faults = 0
+        self._faults, self._waited = 0, 0.0
 
     def note_progress(self) -> None:
         """Start the count anew: the server has answered a part."""
-        self._faults = 0
+        self._faults, self._waited = 0, 0.0
 
     def is_last(self, fault: ServerFault) -> bool:
         """Whether there is no further attempt after this fault, so that `wait_after` would raise it."""
-        return not fault.retry or self._faults + 1 >= ATTEMPTS or (fault.wait or 0.0) > LONGEST_WAIT
+        return not fault.retry or self._faults + 1 >= ATTEMPTS or self._waited + (fault.wait or 0.0) > LONGEST_WAIT
 
     def wait_after(self, fault: ServerFault) -> None:
         """Wait as the server asks, or with back-off; raise the fault if it should not be tried again.
 
-        That is after ATTEMPTS faults without progress, if the server asks for more than LONGEST_WAIT seconds, and if
-        `fault.retry` is false.
+        That is after ATTEMPTS faults without progress, if the server's waits would be more than LONGEST_WAIT seconds
+        together, and if `fault.retry` is false.
         """
         last = self.is_last(fault)
         self._faults += 1
         if last:
             raise fault
+        self._waited += fault.wait or 0.0
         back_off = BACK_OFF * 2 ** (self._faults - 1) * random.uniform(0.5, 1)
         time.sleep(back_off if fault.wait is None else fault.wait)

@@ -87,6 +87,17 @@ def test_a_wait_that_the_server_asks_for_is_kept_and_a_long_one_is_a_sentence(
     assert time.perf_counter() - started < 1 and len(server.bodies) == 3
 
 
+def test_all_waits_that_a_server_asks_for_are_ten_seconds_together_at_most(
+    server: CompletionsServer, remote: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(server_errors.time, "sleep", waits.append)
+    server.faults = ["429 4"] * server_errors.ATTEMPTS
+    with pytest.raises(NoRoom, match="try again in 4 seconds"):
+        Document(remote, TEXT).predict()
+    assert waits == [4, 4] and sum(waits) <= server_errors.LONGEST_WAIT
+
+
 def test_other_refusals_are_not_repeated(server: CompletionsServer, remote: Model) -> None:
     document = Document(remote, TEXT)
     for status in ("400", "401", "404", "422"):

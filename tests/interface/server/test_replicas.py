@@ -91,7 +91,7 @@ def test_health_and_metrics_count_servers_and_moves_without_addresses_and_keys(
     assert page.session.session_key not in text and "127.0.0.1" not in text
     next(server for server in servers if server is not lost).kill()
     news = asyncio.run(ask(service, 3, text="The sea and the", k=2, depth=2))
-    assert news[-1]["state"] == "error" and "cannot be reached" in news[-1]["sentence"]
+    assert news[-1]["state"] == "full" and "cannot be reached" in news[-1]["sentence"]
     answer = client.get("/health")
     assert answer.status_code == 503 and answer.json()["status"] == "waiting"
     assert metrics(loader)["lookahead_health{waiting}"] == 1

@@ -136,6 +136,37 @@ test('a server without room says so, and is asked again after longer and longer'
   });
 });
 
+test('a request that a busy model server has refused is sent again after the time that it asks for', t => {
+  const busy = number => ({number, state: 'full', sentence: 'It is too busy.', again_after: 30, over: true});
+  return talk(t, [busy(1), busy(2), settled(3)], async page => {
+    Math.random.mock.mockImplementation(() => 0);
+    page.requests.schedule();
+    await page.pass(40);
+    for (const number of [1, 2]) {
+      await page.pass(29_999);
+      assert.equal(page.sent.length, number);
+      await page.pass(1);
+      await page.pass(40);
+      assert.equal(page.sent.length, number + 1);
+    }
+    assert.deepEqual(page.lost, Array(2).fill('It is too busy.'));
+    assert.deepEqual(page.heard, [['settled', 3]]);
+  });
+});
+
+test('a change of the text is sent at once, although a busy model server has asked to wait', t => {
+  const busy = {number: 1, state: 'full', sentence: 'It is too busy.', again_after: 30, over: true};
+  return talk(t, [busy, settled(2)], async page => {
+    page.requests.schedule();
+    await page.pass(40);
+    page.requests.schedule();
+    await page.pass(40);
+    assert.deepEqual(page.heard, [['settled', 2]]);
+    await page.pass(60_000);
+    assert.equal(page.sent.length, 2);
+  });
+});
+
 const REFUSED = 'That is too much at once. Wait for 4 seconds.';
 const refused = () => ({state: 'full', sentence: REFUSED, retry_after: 4, over: true});
 const SAID = `${REFUSED} The page then goes on by itself.`;
