@@ -8,7 +8,7 @@ import {
   INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, noteOf, reduce,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
-import {ROW_GONE} from '../web/core/branch_sentences.js';
+import {ROW_CHANGING, ROW_GONE} from '../web/core/branch_sentences.js';
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole} from '../web/core/awaited_row.js';
@@ -317,9 +317,12 @@ export class BranchView {
       if (byKeyboard && isAmongRows && choice.rest) this.#focusRest();
       return true;
     }
-    this.refuse(detail.because);
+    this.refuse(detail.because ?? (this.#isChanging(choice) ? ROW_CHANGING : undefined));
     return false;
   }
+
+  /** @param {Choice} choice */
+  #isChanging({branch}) { return branch !== null && Boolean(this.state.drawn.rows[branch]?.changing); }
 
   /** After a key the focus is on what is left of the row that was accepted. */
   #focusRest() {

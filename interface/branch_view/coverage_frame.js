@@ -28,7 +28,7 @@ export function paintCover(cover, drawn, stored) {
   without.hidden = !without.textContent;
   const {word} = drawn, odds = find(cover, '.word-odds');
   odds.hidden = !word;
-  if (word) setText(odds, wordSentence(word, drawn.rows.some(row => row.branch.word)));
+  if (word) setText(odds, wordSentence(word, drawn.rows.some(row => row.branch.word), drawn.growing));
   trimChildren(stack, own.length);
   const slices = childrenOf(stack);
   own.forEach((row, index) => {

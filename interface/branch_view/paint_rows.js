@@ -3,7 +3,7 @@
 /** @import {Fork} from '../web/core/row_forks.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 import {
-  PINNED_SENTENCE, REST_OF_CHOICE, SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
+  PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenText, visibleText,
@@ -58,17 +58,18 @@ export function paintFigure(element, figure) {
 
 /** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null, hasKeys: boolean}) => void} */
 function paintRow(node, row, {index, typed, fork, hasKeys}) {
-  const figure = formatKnown(row.share);
+  const figure = row.changing ? '…' : formatKnown(row.share);
   // A pinned row continues the inserted text: the typed letters do not stand before it.
-  const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = shareLabel(row, letters);
+  const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = row.changing ? ROW_CHANGING : shareLabel(row, letters);
   setAttribute(node, 'data-share', row.share.p);
   setAttribute(node, 'data-path-probability', row.path.p);
   setAttribute(node, 'data-end', String(row.ended));
   setAttribute(node, 'data-cut', row.cut);
   setAttribute(node, 'data-pinned', row.pinned);
+  setAttribute(node, 'data-changing', row.changing);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, label, cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
-  setAttribute(find(node, '.share'), 'data-tip', `${label}. ${SHARE_MEANING}`);
+  setAttribute(find(node, '.share'), 'data-tip', row.changing ? label : `${label}. ${SHARE_MEANING}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setAttribute(find(node, '.key'), 'data-tip', hasKeys && index < KEYS ? keySentence(index + 1) : null);
   paintFigure(find(node, '.figure'), figure);
@@ -109,17 +110,17 @@ function makeToken(tokens, index) {
 }
 
 /** @param {HTMLElement} button @param {RowPiece} piece @param {string} letters of the word that it continues @param {string} figure */
-function paintToken(button, {text, ids, odds, isWord, isEdited}, letters, figure) {
+function paintToken(button, {text, ids, odds, isWord, isEdited, isChanging}, letters, figure) {
   setAttribute(button, 'data-text', text);
   setAttribute(button, 'data-ids', ids.join(' '));
   setAttribute(button, 'data-p', odds.p);
-  setAttribute(button, 'data-cut', odds.p === 0);
+  setAttribute(button, 'data-cut', odds.p === 0 && !isChanging);
   setAttribute(button, 'data-word', isWord);
   setAttribute(button, 'data-edited', isEdited);
   setText(button, visibleText(text));
   const before = letters ? `${letters}, continued by ` : '';
   const marks = `${isWord ? ', the word you look for' : ''}${isEdited ? ', changed by you' : ''}`;
-  setAttribute(button, 'aria-label', `${before}${spokenText(text)}, ${figure}${marks}`);
+  setAttribute(button, 'aria-label', `${before}${spokenText(text)}${isChanging ? '' : `, ${figure}`}${marks}`);
   setAttribute(button, 'style', underline(odds.p));
 }
 

@@ -112,7 +112,7 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
     rows, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
     rest: {p: 1 - coverage.p, atLeast: coverage.bound, ...(coverage.atLeast ? {bound: true} : {})}, firsts: shown.every(row => row.apart === 1),
     others: words ? otherWords(view, rows, 1 - coverage.p) : otherBeginnings(view, rows, odds).filter(({odds: {p}}) => p > 0 || !excludes),
-    word: view.word,
+    word: view.word, growing,
     wordError: words ? Math.max(0, ...shown.map(row => (row.share.atLeast ? 0 : row.next_word?.error ?? 0))) : null,
   };
 }

@@ -323,6 +323,8 @@ export function caretSentence(text, caret) {
   return `The rows continue at the caret, after ${quotedText(shown)}. What follows it stays.`;
 }
 
+/** What is said of a row that a person has changed, until what follows the change is there. */
+export const ROW_CHANGING = 'What follows your change is being computed.';
 export const ROW_GONE = 'That branch is no longer among these: nothing was inserted.';
 
 /**

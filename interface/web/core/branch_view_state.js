@@ -10,7 +10,7 @@ import {
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
 import {continuedLetters} from './figures_and_labels.js';
-import {editedPosition} from './row_edits.js';
+import {editedPosition, withChange} from './row_edits.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
 import {withConfirmation, withSentence} from './confirmations.js';
@@ -252,7 +252,8 @@ function enter(state, {state: name, note}) {
   const pauses = name === 'paused' && !note && state.status.state !== 'paused';
   const entered = {...state, status: {...state.status, state: name, note}}, {confirmed} = state;
   const next = pauses ? {...entered, announcement: withSentence(confirmed, PAUSED), confirmed: []} : name === 'thinking' ? entered : announceConfirmed(entered);
-  return name === 'empty' ? redraw(withoutRows(next)) : next;
+  if (name === 'empty') return redraw(withoutRows(next));
+  return state.followed && name !== state.status.state ? redraw(next) : next;
 }
 
 /** @type {(state: BranchViewState) => BranchViewState} */
@@ -279,7 +280,9 @@ function redraw(state) {
     rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
   }
   const followedAt = editedPosition(rows, state.followed?.edit ?? null);
-  const next = {...state, drawn: {...base, rows}, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
+  const changes = state.followed && !state.followed.seen && !followedAt && state.status.state === 'thinking';
+  const drawn = {...base, rows: changes ? withChange(rows, /** @type {any} */ (state.followed).edit) : rows};
+  const next = {...state, drawn, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
   return next.pointed && !targetExists(next, next.pointed) ? {...next, pointed: null} : next;
 }
 

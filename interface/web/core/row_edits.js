@@ -1,5 +1,7 @@
 // Changes of rows before anything of them is accepted: what a change replaces, and what it puts there.
 /** @import {BranchRemainder, DrawnRow, RowEdit, RowEditDetail} from './types.d.ts' */
+import {beginsWith} from './other_beginnings.js';
+
 export const MOST_EDITS = 8;   // of one view, as the server allows
 
 /**
@@ -41,6 +43,24 @@ export function editOf({branch, pieces, revision, pinned}, index, text) {
  */
 export const editsAfter = (steps, text, banned) => steps.flatMap(({edit, text: own}) =>
   (edit && own === text && !edit.before.some(id => banned.includes(id)) ? [edit] : [])).slice(0, MOST_EDITS);
+
+/**
+ * The rows while a change is computed: the row that is changed ends with the new text, and nothing of it can be accepted.
+ * @param {DrawnRow[]} rows
+ * @param {RowEdit} edit
+ * @returns {DrawnRow[]}
+ */
+export const withChange = (rows, edit) => rows.map(row => (beginsWith(edit.row, row.branch.ids) ? changingRow(row, edit) : row));
+
+/** @type {(row: DrawnRow, edit: RowEdit) => DrawnRow} */
+function changingRow(row, {before, text}) {
+  const kept = row.pieces.filter(({tokens}) => tokens <= before.length), tokens = before.length, unknown = {p: 0};
+  const piece = {text, tokens, ends: 0, ids: [], odds: unknown, upTo: unknown, unsaid: 0, isEdited: true, isChanging: true};
+  return {
+    ...row, pieces: [...kept, piece], revision: -1, changing: true, ended: false, end: null, unsaid: 0, repeats: false, cut: false,
+    open: true, limit: 0, unfollowed: false,
+  };
+}
 
 /**
  * Where a changed row stands, and the first of its pieces that was put there; null if it is not among the rows.

@@ -30,10 +30,10 @@ export function wordOfPiece(pieces, index, letters = '') {
 
 /**
  * Whether a row is one word that may be longer: nothing is known of the word, or only a bound of its share.
- * @param {Pick<Row, 'share' | 'ended' | 'repeats' | 'unsaid' | 'ids' | 'next_word'> & {pieces: Piece[]}} row
+ * @param {Pick<Row, 'branch' | 'share' | 'ended' | 'repeats' | 'unsaid' | 'ids' | 'next_word'> & {pieces: Piece[]}} row
  */
-export function isPartOfWord({share, ended, repeats, unsaid, ids, pieces, next_word: word}) {
-  if (ended || repeats || unsaid) return false;
+export function isPartOfWord({branch, share, ended, repeats, unsaid, ids, pieces, next_word: word}) {
+  if (ended || repeats || unsaid || branch.word) return false;
   if (word) return Boolean(share.atLeast) && ids.length <= word.tokens;
   const last = pieces.at(-1), isOne = pieces.every(({text}, index) => !index || continues(pieces[index - 1].text, text));
   return last !== undefined && isOne && !last.ends && endsInWord(last.text);

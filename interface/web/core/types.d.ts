@@ -243,6 +243,8 @@ export interface RowPiece extends Piece {
   isWord?: boolean;
   /** Whether the person has put it in. */
   isEdited?: boolean;
+  /** Whether what follows it is still being computed. */
+  isChanging?: boolean;
 }
 
 /** A drawn branch. */
@@ -285,7 +287,8 @@ export interface Row {
 }
 
 /** A row of a revision of the text. */
-export interface DrawnRow extends Row { revision: number }
+/** `changing`: a person has changed it, and what follows the change is being computed. */
+export interface DrawnRow extends Row { revision: number; changing?: boolean }
 
 /**
  * A beginning that no row has, with its odds. `raw` is its log-probability at temperature 1, and decides the order of those with
@@ -308,6 +311,8 @@ export interface DrawnView<R extends Row = Row> {
   /** Whether the first token sets every row apart. */
   firsts: boolean;
   word?: WordOdds;
+  /** Whether the rows may still grow. */
+  growing?: boolean;
   /** How much a share may be wrong at most, up or down, where shares are those of words; else null. */
   wordError: number | null;
 }

@@ -346,6 +346,28 @@ def test_after_a_reload_bans_and_changes_of_rows_are_there_and_can_be_undone(vis
     assert visit.text == TEXT
 
 
+DELAYED = """() => {
+  const {fetch} = window;
+  window.fetch = (url, ...rest) => new Promise(done => setTimeout(() => done(fetch(url, ...rest)), 1200));
+}"""
+
+
+def test_while_a_change_is_computed_the_row_shows_it_and_a_click_inserts_nothing(visit: Visit) -> None:
+    write(visit)
+    visit.page.evaluate(DELAYED)
+    change(visit, "Alt+ArrowDown", "ArrowDown")
+    row = visit.page.locator("#branches .branch[data-changing]")
+    expect(row).to_have_count(1)
+    assert [one.strip() for one in row.locator(".token").evaluate_all(TEXTS)] == ["never"]
+    row.locator(".token").first.click()
+    assert visit.text == TEXT
+    expect(visit.page.locator("#branches .note")).to_contain_text("being computed")
+    visit.wait_until_settled()
+    expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
+    expect(row).to_have_count(0)
+
+
+TEXTS = "all => all.map(one => one.dataset.text)"
 ROWS = "document.querySelector('#branches').branchView.rows().map(({branch}) => branch.ids.join())"
 
 

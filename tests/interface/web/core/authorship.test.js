@@ -90,6 +90,8 @@ test('an accepted piece has its model and its odds, and an opening of the exampl
   const accepted = step({kind: 'accept', model: 'm', logprobs: [-1, -0.5]}, [[0, 3]]);
   assert.deepEqual(runsAfterStep([], accepted), [chosen(3, 4, -1.5, 'm')]);
   assert.deepEqual(runsAfterStep([], {...accepted, model: undefined, logprobs: []}), [chosen(3, 4)]);
+  const written = runsAfterStep([], {...accepted, written: [[1, 2]]});
+  assert.deepEqual(written, [chosen(1, 4, null, 'm'), typed(1, 4), chosen(1, 4, null, 'm')], 'the odds would be those of the written part too');
   assert.deepEqual(runsAfterStep([], {...accepted, logprobs: null, marks: {...accepted.marks, after: [[1, 3]]}}),
     [{length: 1, author: 'example', step: 4}, chosen(2, 4, null, 'm')]);
   assert.deepEqual(runsAfterStep([typed(1, 1)], {...accepted, marks: {from: 1, before: [], after: []}}), [chosen(3, 4, -1.5, 'm'), typed(1, 1)]);

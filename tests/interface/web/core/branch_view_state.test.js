@@ -353,6 +353,18 @@ test('rows that are no longer drawn are no longer announced', () => {
   assert.equal(run([{type: 'expect', revision: 2}], settled()).announcement, ROWS, 'they are still drawn');
 });
 
+test('while a change is computed its row shows the new text and takes no choice', () => {
+  const before = settled(1), {branch, pieces} = before.drawn.rows[2], edit = {row: branch.ids, before: branch.ids.slice(0, pieces[0].tokens), text: ' new'};
+  const waiting = run([{type: 'follow', edit}, {type: 'status', state: 'thinking'}], before), row = waiting.drawn.rows[2];
+  assert.deepEqual(row.pieces.map(({text}) => text), [pieces[0].text, ' new']);
+  assert.ok(row.changing && isInert(waiting, row) && !isCurrent(waiting, choiceAt(waiting, {branch: 2, piece: 0})));
+  assert.deepEqual([0, 1, 3, 4].map(index => waiting.drawn.rows[index]), [0, 1, 3, 4].map(index => before.drawn.rows[index]));
+  for (const event of [{type: 'status', state: 'error'}, show(1, likelyView()), {type: 'follow', edit: null}]) {
+    const ended = run([event], waiting);
+    assert.deepEqual(ended.drawn.rows[2], before.drawn.rows[2], 'a change that fails or is undone leaves the row');
+  }
+});
+
 test('what a person has done is announced once, in one message with the rows that follow', () => {
   const waiting = run([confirm('inserted', ' the'), {type: 'expect', revision: 2}, confirm('inserted', ' sea'), {type: 'expect', revision: 3}], settled(1));
   assert.equal(waiting.announcement, ROWS);

@@ -58,11 +58,11 @@ test('a share is that of the buttons up to where the row differs from all others
 });
 
 test('a row is a part of a word if it has one word alone and nothing says that this ends', () => {
-  const piece = (text, ends = 0) => ({text, ends}), row = (pieces, more = {}) => ({pieces, ids: [1], share: {p: 0.1}, ended: false, repeats: false, unsaid: 0, ...more});
+  const piece = (text, ends = 0) => ({text, ends}), row = (pieces, more = {}) => ({branch: {}, pieces, ids: [1], share: {p: 0.1}, ended: false, repeats: false, unsaid: 0, ...more});
   assert.equal(isPartOfWord(row([piece(' n')])), true);
   assert.equal(isPartOfWord(row([piece(' n'), piece('ew')])), true);
   for (const whole of [[piece(' n', 1)], [piece(' n'), piece(' sea')], [piece(' n'), piece(',')], [piece(',')], [piece('字')], []]) assert.equal(isPartOfWord(row(whole)), false);
-  for (const more of [{ended: true}, {repeats: true}, {unsaid: 1}]) assert.equal(isPartOfWord(row([piece(' n')], more)), false);
+  for (const more of [{ended: true}, {repeats: true}, {unsaid: 1}, {branch: {word: [0, 1]}}]) assert.equal(isPartOfWord(row([piece(' n')], more)), false);
   const word = {next_word: {tokens: 1}};
   assert.equal(isPartOfWord(row([piece(' n')], word)), false, 'the share of the whole word is known');
   assert.equal(isPartOfWord(row([piece(' n')], {...word, share: {p: 0.1, atLeast: true}})), true);

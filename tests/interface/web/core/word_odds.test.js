@@ -5,6 +5,12 @@ import {wordSentence} from '../../../../interface/web/core/word_odds.js';
 
 const plain = (odds, reached = true) => wordSentence({word: 'sea', within: 10, ...odds}, reached).replaceAll('\u00a0', ' ');
 
+test('while the search goes on, it is not said that there is no way', () => {
+  const odds = {word: 'sea', within: 10, low: 0, high: 0.07};
+  assert.equal(wordSentence(odds, false, true), '“sea”: looking for ways within 10 tokens…');
+  assert.equal(wordSentence({...odds, low: 0.05}, true, true), wordSentence({...odds, low: 0.05}, true));
+});
+
 test('the odds of a word are two bounds, one figure where they agree, and one where no path is known', () => {
   assert.equal(plain({low: 0.031, high: 0.04}), '“sea”: 3.1 % to 4 % within 10 tokens');
   assert.equal(plain({low: 0.0312, high: 0.0314}), '“sea”: 3.1 % within 10 tokens');
