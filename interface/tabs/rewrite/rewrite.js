@@ -9,12 +9,13 @@ import {ShortenedSource} from './shortened_source.js';
 import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
-import {find} from '../../web/ui/elements.js';
+import {find, setText} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {onDetail} from '../../web/ui/events.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
+const NO_SOURCE = 'This instruction is about a source, and there is none yet: paste or write one under Source.';
 const EXAMPLE = 'The lighthouse was old, and it was very old, and the keeper who kept the lighthouse was also old, and every day he '
   + 'climbed up all of the many stairs that there were in order to light the lamp that was at the top. He did this because the ships '
   + 'needed it, and because he had always done it, and because nobody else was there.';
@@ -75,11 +76,12 @@ class RewriteTab {
     controller.start();
   }
 
-  /** Whether a source is missing, which is said in place of the rows. */
+  /** What is said in place of the rows where a source is missing; empty if none is. */
   #lacks() {
-    const {needsSource} = this.prompt;
-    this.needs.hidden = !needsSource;
-    this.begins.hidden = needsSource;
-    return needsSource;
+    const sentence = this.prompt.needsSource ? NO_SOURCE : '';
+    setText(find(this.needs, '.sentence'), sentence);
+    this.needs.hidden = !sentence;
+    this.begins.hidden = Boolean(sentence);
+    return sentence;
   }
 }

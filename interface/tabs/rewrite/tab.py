@@ -15,9 +15,8 @@ FOLDER = Path(__file__).parent
 HINT = (
     '<span class="begins">Paste a source or write an instruction to see here how the new text could begin. '
     "Each button is a token: click one to write up to it.</span>"
-    '<span class="needs" role="status" hidden>This instruction is about a source, and there is none yet: paste or '
-    "write one under Source, and see here how the new text could begin. "
-    '<button type="button" class="try-example">Try an example</button></span>'
+    '<span class="needs" hidden><span class="sentence" role="status"></span> '
+    '<button type="button" class="try-example">Use the example as source</button></span>'
 )
 """What stands in place of rows: what the tab is for, or that the chosen instruction needs a source."""
 

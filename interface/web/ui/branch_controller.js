@@ -34,7 +34,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 /**
  * @typedef {object} ControllerHooks what a tab adds
  * @property {() => PromptFields} prompt what the model is told beside the text
- * @property {() => boolean} lacks whether something is missing without which no branches are requested
+ * @property {() => string} lacks a sentence about something missing without which no branches are requested; empty if there is none
  * @property {() => void} onSettings called when a setting or the prompt changes
  * @property {() => string} exampleText the text of stored branches, while there is none of the person's
  * @property {() => void} onBegin called when branches of the person's own text are requested
@@ -56,7 +56,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 
 /** @type {ControllerHooks} */
 const NO_HOOKS = {
-  prompt: () => ({}), lacks: () => false, onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
+  prompt: () => ({}), lacks: () => '', onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
   onColumns: () => {}, hidesRows: () => false, onVeil: () => {}, onHidden: () => false, focusRows: () => false, hasRows: () => false,
   onColumnsAhead: () => {}, columnsAfter: () => null, keyedColumn: () => null,
 };
@@ -182,7 +182,7 @@ export class BranchController {
     const {branches: {branchView}, draft, hooks, paused} = this;
     if (branchView.isVeiled()) return hooks.onHidden();
     if (branchView.focus() || hooks.focusRows()) return true;
-    dispatch(this.#keyed, 'refuse', {because: noRowsSentence({state: branchView.state(), paused, selected: draft.selected})});
+    dispatch(this.#keyed, 'refuse', {because: hooks.lacks() || noRowsSentence({state: branchView.state(), paused, selected: draft.selected})});
     return true;
   }
 

@@ -111,6 +111,9 @@ def test_the_write_tab(opened: Visit) -> None:
 def test_the_rewrite_tab(opened: Visit, may_go_on: threading.Event) -> None:
     page = opened.page
     opened.open_tab("Rewrite")
+    page.locator("#rewrite-branches .needs").wait_for()
+    check(opened, "a ready instruction without a source")
+    page.locator("#rewrite-instruction").fill("Name a colour.")
     settle(opened, "rewrite-branches")
     check(opened, "an instruction alone")
     may_go_on.clear()
@@ -127,6 +130,10 @@ def test_the_rewrite_tab(opened: Visit, may_go_on: threading.Event) -> None:
     page.locator("#rewrite-text").fill("")
     page.wait_for_selector("#rewrite-branches[data-state=empty]", timeout=PATIENCE)
     check(opened, "nothing at all")
+    page.locator(".help:visible").click()
+    page.locator(".help-dialog[open]").wait_for()
+    check(opened, "the help")
+    page.keyboard.press("Escape")
 
 
 def test_the_highlights_tab(opened: Visit, may_go_on: threading.Event) -> None:

@@ -341,8 +341,10 @@ def test_a_ready_instruction_without_a_source_gets_a_sentence_and_the_example_in
     expect(needs.get_by_role("button")).to_be_hidden()
     rewriting.visit.wait_until_asked()
     assert rewriting.visit.asked == [] and rewriting.rows() == [], "the model would go on without the source"
+    page.locator("#rewrite-text").press("Alt+ArrowDown")
+    expect(rewriting.branches.locator(".announcement")).to_contain_text("This instruction is about a source")
     rewriting.fill("text", "")
-    needs.get_by_role("button", name="Try an example").click()
+    needs.get_by_role("button", name="Use the example as source").click()
     expect(needs).to_be_hidden()
     rewriting.page.wait_for_selector("#rewrite-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
     assert "lighthouse" in page.locator("#rewrite-source").input_value() and len(rewriting.rows()) == 5

@@ -124,6 +124,8 @@ def test_without_rows_the_key_and_the_button_say_the_same(tiny: Visit, tab: str,
     page.route("**/component_server/", lambda route: None)  # no rows come before the pause
     tiny.open_tab(tab)
     page.locator(f"#{prefix}controls .pause").click()
+    if tab == "Rewrite":
+        page.locator("#rewrite-source").fill("The keeper slept.")
     page.locator(f"#{prefix}text").fill("The keeper")
     page.locator(f"#{prefix}text").focus()
     for key in keys:
