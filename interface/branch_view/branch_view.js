@@ -151,6 +151,7 @@ export class BranchView {
       for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
       this.pointing.rowsReplaced();
     }
+    this.#keepRowsHeight(now.status.state === 'thinking' && !now.veiled);
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
     this.#paintMarks(before);
@@ -158,6 +159,16 @@ export class BranchView {
     if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote(now.pointed !== before.pointed);
     const changed = now.drawn !== before.drawn || now.expectedRevision !== before.expectedRevision || now.status.state !== before.status.state;
     if (changed) dispatch(this.root, 'drawn');
+  }
+
+  /**
+   * While rows are computed, their place is no lower than before: the first views of a search for words have few rows.
+   * @param {boolean} computing
+   */
+  #keepRowsHeight(computing) {
+    const {style} = this.rows;
+    if (computing === (style.minHeight !== '')) return;
+    style.minHeight = computing ? `${this.rows.getBoundingClientRect().height}px` : '';
   }
 
   /** Settings that are changed by a slider may come many times a second. */

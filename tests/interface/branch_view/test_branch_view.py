@@ -611,6 +611,17 @@ def test_until_the_next_view_the_pinned_row_lives_above_old_ones_that_do_not(ben
     assert bench.told("accept")[1]["ids"] == view["branches"][1]["ids"][2:3]
 
 
+def test_while_others_are_computed_the_rows_take_as_much_room_as_before(bench: Bench) -> None:
+    height = "document.querySelector('.rows').getBoundingClientRect().height"
+    bench.show(likely(), revision=1)
+    before = bench.page.evaluate(height)
+    bench.send("expect", revision=2)
+    bench.show(likely(1), revision=2, state="thinking")
+    assert bench.page.evaluate(height) == before
+    bench.show(likely(1), revision=2, state="settled")
+    assert bench.page.evaluate(height) < before / 2
+
+
 def test_when_nothing_is_left_the_old_rows_stay_marked_until_the_next_view(bench: Bench) -> None:
     bench.show(likely())
     bench.token(0, 4).click()
