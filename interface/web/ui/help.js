@@ -1,11 +1,12 @@
-// The help of the tabs beside Write: a dialog that a tab's button “?” opens, or the key where nobody is writing. It explains
-// words and keys, and has the sentences of the tab's controls.
+// The help of the tabs: a dialog that a tab's button “?” opens, or the key where nobody is writing. It explains words and keys,
+// and has the sentences of the tab's controls. Write has a dialog of its own.
 /** @import {Topic} from '../core/help_topics.js' */
 import {NO_KEYS, TOPICS, controlsTopic} from '../core/help_topics.js';
 import {closeOnClick, findAll, make, setText} from './elements.js';
 import {closestTo} from './events.js';
 import {isHelp} from '../core/shortcuts.js';
 
+const BUTTONS = '#help, .help[data-help]';
 const OF_ROWS = '.rows, .rest, .cover, .strip';   // what is explained there is data, or stands under “Words of this page”
 const WRITTEN = 'textarea, select, [contenteditable], input:not([type=range], [type=checkbox], [type=radio])';
 const MAC = 'On a Mac, ⌘ does for undo and redo what Ctrl does here.';
@@ -35,10 +36,10 @@ export function listenToHelp(page, around) {
     if (button) open(button);
   });
   document.addEventListener('keydown', event => {
-    const button = isHelp(event) && !closestTo(event, WRITTEN) && !document.querySelector('dialog[open]') && findAll(page, '.help[data-help]').find(one => one.checkVisibility());
+    const button = isHelp(event) && !closestTo(event, WRITTEN) && !document.querySelector('dialog[open]') && findAll(page, BUTTONS).find(one => one.checkVisibility());
     if (!button) return;
     event.preventDefault();
-    open(button);
+    button.click();
   });
 }
 

@@ -1,4 +1,4 @@
-"""The help of the tabs beside Write in a browser: its button, its key, and what it explains."""
+"""The help of the tabs in a browser: its button, its key, and what it explains."""
 
 from __future__ import annotations
 
@@ -48,6 +48,18 @@ def test_each_tab_has_a_help_that_a_click_and_the_keyboard_open(tiny: Visit, tab
     page.keyboard.press("?")
     page.keyboard.press("Escape")
     expect(page.get_by_role("tab", name=tab, exact=True)).to_be_focused()
+
+
+def test_in_write_the_key_opens_the_help_wherever_nothing_is_written(tiny: Visit) -> None:
+    page, dialog = tiny.page, tiny.page.locator("#help-dialog")
+    page.get_by_role("tab", name="Write", exact=True).focus()
+    page.keyboard.press("?")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    tiny.type("Why?")
+    expect(dialog).to_be_hidden()
+    assert tiny.text == "Why?"
 
 
 @pytest.mark.parametrize("name", PAGES_OF_LAB)
