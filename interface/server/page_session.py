@@ -388,6 +388,6 @@ def _note(result: Lookahead) -> str | None:
     if result.options.mode == "surprising" and len(result.branches) < result.options.k:
         count = len(result.branches) - 1
         only = "No other row is" if not count else f"Only {count} other {'row is' if count == 1 else 'rows are'}"
-        least = f"{result.options.floor:.0%}".replace("%", "\u00a0%")
+        least = f"{100 * result.options.floor:g}\u00a0%"
         return f"{only} likely enough: the words that set a row apart must have at least {least}."
     return None

@@ -37,6 +37,7 @@ def choose_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
     grow greedily up to `COMPARED_TOKENS`.
     """
     count, beginnings = candidate_count(growth.options.k), frozenset(leaf.token_ids for leaf in leaves)
+    likeliest = frozenset(leaf.token_ids for leaf in leaves[: growth.options.k])
     for level in range(1, min(growth.options.depth, COMPARED_TOKENS)):
         growing = [leaf for leaf in leaves if growth.can_grow(leaf)]
         passed = any(growth.prediction_after(leaf.node) is None for leaf in growing)
@@ -44,14 +45,17 @@ def choose_dissimilar(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
             evaluate_with_states(growth, [leaf.node for leaf in growing])
         leaves = _split(growth, leaves, count, beginnings) if level < SPLIT_LEVELS else _continued(growth, leaves)
         if passed:
-            yield _chosen(growth, leaves)
+            yield _chosen(growth, leaves, likeliest)
     if evaluate_with_states(growth, [node for leaf in leaves for node in compared_nodes(leaf)]):
-        yield _chosen(growth, leaves)
-    yield _chosen(growth, leaves)
+        yield _chosen(growth, leaves, likeliest)
+    yield _chosen(growth, leaves, likeliest)
 
 
-def _chosen(growth: Growth, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
-    """Return the branches that the mode chooses from these candidates, by the hidden states and words known so far."""
+def _chosen(growth: Growth, leaves: Sequence[BranchLeaf], likeliest: frozenset[tuple[int, ...]]) -> list[BranchLeaf]:
+    """Return the branches that the mode chooses from these candidates, by the hidden states and words known so far.
+
+    `likeliest` has the k most probable first tokens, each as a path: `surprising` prefers other beginnings.
+    """
     options, states = growth.options, mean_states(leaves)
     growth.compared_by = "words" if states is None else "hidden states and words"
     similarities = row_similarities([growth.context.words_of(leaf.token_ids) for leaf in leaves], states)
@@ -59,7 +63,9 @@ def _chosen(growth: Growth, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
     if options.mode == "diverse":
         indices = candidates.choose_diverse(options.k, options.contrast)
     else:
-        indices = candidates.choose_surprising(options.k, options.floor)
+        beginnings = [{leaf.token_ids[:1], leaf.token_ids[:2]} for leaf in leaves]
+        expected = [index for index, own in enumerate(beginnings) if not likeliest.isdisjoint(own)]
+        indices = candidates.choose_surprising(options.k, options.floor, expected)
     return [leaves[index] for index in indices]
 
 

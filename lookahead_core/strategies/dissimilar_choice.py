@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from lookahead_core.speculation.acceptance import matching_prefix_length
 from lookahead_core.strategies.branch_growth import BranchLeaf
@@ -56,17 +56,21 @@ class Candidates:
             chosen.append(max(scores, key=lambda index: scores[index]))
         return chosen
 
-    def choose_surprising(self, k: int, floor: float) -> list[int]:
+    def choose_surprising(self, k: int, floor: float, expected: Collection[int] = ()) -> list[int]:
         """Return the indices of at most k candidates: the first one, and others that are likely enough but unlike it.
 
         A candidate is likely enough if with it the worth of all chosen ones but the first is at least log(`floor`). The
         next one is that of lowest similarity among these: the mean of its similarity to the first one and its highest
-        similarity to a chosen one. Of equals the first is chosen.
+        similarity to a chosen one. Candidates whose index is in `expected` are chosen only if there is no other. Of
+        equals the first is chosen.
         """
         chosen, least = [0], math.log(floor) if floor else -math.inf
         while len(chosen) < k:
             scores = {
-                index: -(self.similarities[index][0] + self._highest_similarity(index, chosen)) / 2
+                index: (
+                    index not in expected,
+                    -(self.similarities[index][0] + self._highest_similarity(index, chosen)) / 2,
+                )
                 for index in range(self.count)
                 if index not in chosen and min(self._worths_beside([*chosen, index])[1:]) >= least
             }

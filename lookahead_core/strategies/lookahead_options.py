@@ -70,7 +70,7 @@ class LookaheadOptions:
     budget: int = 64
     width: int = 16
     contrast: float = 10.0
-    floor: float = 0.01
+    floor: float = 0.003
     temperature: float = 1.0
     top_p: float = 1.0
     seed: int = 0

@@ -108,7 +108,9 @@ class Search:
             if contrast is not None:
                 scores = {path: self.total([*chosen, path]) - contrast * closest[path] for path in left}
             else:
-                scores = {path: -(alike[path, chosen[0]] + closest[path]) / 2 for path in left}
+                shown = [i for _, i in self.after(())[: self.k]]
+                unlike = {path: -(alike[path, chosen[0]] + closest[path]) / 2 for path in left}
+                scores = {path: (path[0] not in shown, unlike[path]) for path in left}
                 for path in left:
                     rows = [*chosen, path]
                     likely = [self.worth(row, self.apart(row, [o for o in rows if o != row])) for row in rows[1:]]
@@ -173,7 +175,7 @@ def test_without_hidden_states_rows_are_compared_by_words_alone_and_the_result_s
     uncached = load_model(model.hf_model, tokenizer=None, engine="uncached")
     result = Document(uncached, token_ids=PROMPT).lookahead(k=4, depth=5, **requested)
     assert result.compared_by == "words"
-    choice = {"contrast": 10.0} if requested["mode"] == "diverse" else {"floor": 0.01}
+    choice = {"contrast": 10.0} if requested["mode"] == "diverse" else {"floor": 0.003}
     assert rows(result) == Search(model, 4, 5).choose(**choice, by_vectors=False)
     assert Document(uncached, token_ids=PROMPT).lookahead().compared_by == ""
 

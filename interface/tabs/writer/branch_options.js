@@ -23,7 +23,7 @@ export const MODES = {
   best_first: 'Best first: the likeliest whole rows that a search finds.',
   sampled: 'Sampled: rows drawn at random with the model’s odds.',
   diverse: 'Diverse: likely rows with few words in common.',
-  surprising: 'Surprising: the likeliest row, then rows unlike it that still have 1 % or more.',
+  surprising: 'Surprising: the likeliest row, then rows unlike it that still have 0.3 % or more; where it can, with beginnings that “most likely” does not show.',
 };
 
 /** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */

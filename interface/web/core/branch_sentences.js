@@ -60,7 +60,7 @@ export const FORKS_PART = 'Forks: a row splits where another token also has a ch
  */
 const FEWER = {
   forks: 'no more forks were found',
-  surprising: 'no other beginning with 1 % or more, at temperature 1, was found',
+  surprising: 'no other beginning with 0.3 % or more, at temperature 1, was found',
   diverse: 'this choice of “Show” found no more',
   best_first: 'this choice of “Show” found no more',
 };

@@ -239,7 +239,7 @@ test('where there are no rows to go to, one sentence says why', () => {
 test('a mode that found fewer rows than asked for says so', () => {
   const caption = (count, mode) => words.summarySentence({state: 'settled'}, drawn({count, wanted: {k: 5, mode}}));
   assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: no more forks were found.'));
-  assert.ok(caption(4, 'surprising').endsWith(' 4 of 5 rows: no other beginning with 1 % or more, at temperature 1, was found.'));
+  assert.ok(caption(4, 'surprising').endsWith(' 4 of 5 rows: no other beginning with 0.3 % or more, at temperature 1, was found.'));
   for (const mode of ['diverse', 'best_first']) assert.ok(caption(4, mode).endsWith(' 4 of 5 rows: this choice of “Show” found no more.'), mode);
   for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(caption(count, mode).endsWith(CLICK), mode);
 });
