@@ -221,7 +221,7 @@ export const STEPS = [
     misunderstanding: '“Branches in one pass influence each other.” The mask hides them from each other, and the chances are those of a branch alone.',
   },
   {
-    title: 'Guess first, check afterwards',
+    title: 'Draft several tokens, check them in one pass',
     explanation: [
       'A pass over one token takes nearly as long as a pass over a handful, because most of the time goes into fetching the numbers that the model consists of. Only passes over many tokens, as in step 5, take longer. Speculation makes use of this: a quick program guesses the next tokens, for example by looking up what followed the same words earlier in the text.',
       'The model then checks all guesses in one pass, and writes a token of its own after those that it keeps.',
