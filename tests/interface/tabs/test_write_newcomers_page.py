@@ -124,6 +124,13 @@ def test_footer_and_help_say_the_same_about_what_is_stored(visit: Visit) -> None
     assert all(footer.startswith(said) for footer in footers)
 
 
+def test_the_list_of_documents_says_what_is_stored_and_what_is_sent(visit: Visit) -> None:
+    visit.page.locator("#documents").click()
+    said = visit.page.locator("#documents-dialog > p.soft").inner_text()
+    assert said.startswith("Documents are stored in this browser only. The text before the caret is sent to")
+    assert "nowhere else" not in said and "in memory" in said and "disk" in said
+
+
 def test_beside_the_text_stands_that_it_is_continued_and_where_instructions_go(visit: Visit) -> None:
     page = visit.page
     hint, box = page.locator("#continues"), page.locator("#document textarea")
