@@ -131,6 +131,24 @@ def test_the_list_of_documents_says_what_is_stored_and_what_is_sent(visit: Visit
     assert "nowhere else" not in said and "in memory" in said and "disk" in said
 
 
+def test_a_document_without_a_history_offers_no_replay(visit: Visit) -> None:
+    page = visit.page
+    visit.type("The sea")
+    page.locator("#history").click()
+    expect(page.locator("#replay")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.locator("#import input").set_input_files({"name": "sea.txt", "mimeType": "text/plain", "buffer": b"The sea"})
+    expect(page.locator("#documents .name")).to_have_text("sea")
+    assert visit.text == "The sea"
+    page.locator("#history").click()
+    expect(page.locator("#history-dialog .none")).to_be_visible()
+    expect(page.locator("#replay")).to_be_hidden()
+    page.keyboard.press("Escape")
+    page.locator("#export").click()
+    expect(page.locator("[data-format='authorship-md']")).to_be_visible()
+    expect(page.locator("[data-format='replay-html']")).to_be_hidden()
+
+
 def test_beside_the_text_stands_that_it_is_continued_and_where_instructions_go(visit: Visit) -> None:
     page = visit.page
     hint, box = page.locator("#continues"), page.locator("#document textarea")
