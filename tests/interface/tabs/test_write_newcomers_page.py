@@ -131,6 +131,15 @@ def test_the_list_of_documents_says_what_is_stored_and_what_is_sent(visit: Visit
     assert "nowhere else" not in said and "in memory" in said and "disk" in said
 
 
+def test_the_help_and_a_tip_say_what_an_ellipsis_means(visit: Visit) -> None:
+    page = visit.page
+    page.locator("#help").click()
+    meaning = page.locator("#help-dialog dt", has_text="everything else").locator("+ dd")
+    expect(meaning).to_contain_text("its word may be longer")
+    page.keyboard.press("Escape")
+    assert "its word may be longer" in page.locator("#rest .more").get_attribute("data-tip")
+
+
 def test_a_document_without_a_history_offers_no_replay(visit: Visit) -> None:
     page = visit.page
     visit.type("The sea")
