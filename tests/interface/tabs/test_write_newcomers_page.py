@@ -140,6 +140,16 @@ def test_the_help_and_a_tip_say_what_an_ellipsis_means(visit: Visit) -> None:
     assert "its word may be longer" in page.locator("#rest .more").get_attribute("data-tip")
 
 
+def test_the_help_says_where_controls_are_in_one_size(visit: Visit) -> None:
+    page = visit.page
+    page.locator("#help").click()
+    dialog = page.locator("#help-dialog")
+    expect(dialog.locator("dt", has_text="share").locator("+ dd")).to_contain_text("Odds of (under More settings)")
+    expect(dialog.locator("h3", has_text="What Show")).to_have_text("What Show offers (under More settings)")
+    size = "element => getComputedStyle(element).fontSize"
+    assert dialog.locator(".modes li").first.evaluate(size) == dialog.locator("dd").first.evaluate(size)
+
+
 def test_a_document_without_a_history_offers_no_replay(visit: Visit) -> None:
     page = visit.page
     visit.type("The sea")
