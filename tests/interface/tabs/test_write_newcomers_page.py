@@ -150,6 +150,24 @@ def test_the_help_says_where_controls_are_in_one_size(visit: Visit) -> None:
     assert dialog.locator(".modes li").first.evaluate(size) == dialog.locator("dd").first.evaluate(size)
 
 
+def test_the_longest_seed_is_seen_whole(visit: Visit) -> None:
+    visit.control("mode").select_option("sampled")
+    seed = visit.control("seed")
+    seed.fill("716974174")
+    inner = "field => [field.scrollWidth, field.clientWidth]"
+    wanted, has = seed.evaluate(inner)
+    assert wanted <= has
+    text = seed.evaluate(
+        """field => {
+          const style = getComputedStyle(field), brush = document.createElement('canvas').getContext('2d');
+          brush.font = style.font;
+          const inner = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+          return [brush.measureText(field.value).width, inner];
+        }"""
+    )
+    assert text[0] + 16 <= text[1], "with its arrows"
+
+
 def test_a_document_without_a_history_offers_no_replay(visit: Visit) -> None:
     page = visit.page
     visit.type("The sea")
