@@ -39,7 +39,7 @@ const REFUSAL_TIME = 2500;   // milliseconds that a refusal is shown
 export function mount({element, props, watch}) {
   const root = find(element, '.branch-view'), view = new BranchView(root, find(element, '.cover'));
   onDetail(root, 'show', detail => view.update({type: 'show', detail}));
-  onDetail(root, 'expect', ({revision}) => view.update({type: 'expect', revision}));
+  onDetail(root, 'expect', ({revision, textChanged}) => view.update({type: 'expect', revision, textChanged}));
   onDetail(root, 'settings', settings => view.update({type: 'settings', settings}));
   onDetail(root, 'state', ({state, note}) => view.update({type: 'status', state, note}));
   onDetail(root, 'ahead', ({ready, keys, tokens}) => view.update({type: 'ahead', ready, keys, tokens}));
@@ -239,6 +239,7 @@ export class BranchView {
     setAttribute(root, 'data-refused', state.refusal !== null && state.refusals);
     setAttribute(this.rest, 'data-inert', old);
     setAttribute(this.cover, 'data-stale', String(old));
+    if (old) setText(find(this.cover, '.earlier'), state.textChanged ? 'For the text before' : 'Before the change');
     setText(find(this.note, '.words'), note.sentence);
     setText(find(this.note, '.progress'), note.progress);
     setAttribute(this.note, 'data-of-rows', note.ofRows);

@@ -5,12 +5,16 @@ import {nameKey} from '../web/core/shortcuts.js';
 
 const ROOM = 48;   // pixels that the field is wider than the token
 const LEAST = 96;  // its least width in pixels
+const GAP = 2;     // pixels between the field and the line below it
+const KEYS = 'Enter: use it · Esc: leave it';
 const MOST = 160;  // characters; the server takes some more
 
 /** One field at a time, over the token that is changed. */
 export class RowEditor {
   /** @type {HTMLInputElement | null} */
   #field = null;
+  /** @type {HTMLElement | null} the line below the field */
+  #keys = null;
 
   /**
    * @param {HTMLElement} root the field is put into it
@@ -40,7 +44,10 @@ export class RowEditor {
     field.style.cssText = `left: ${left}px; top: ${token.top - outer.top}px; width: ${width}px; height: ${token.height}px`;
     field.addEventListener('keydown', event => this.#onKey(event, back, () => this.onDone(row, piece, field.value)));
     field.addEventListener('blur', () => this.close());
-    this.root.append(field);
+    // The field's name says the same.
+    const keys = this.#keys = make('small', {className: 'row-editor-keys', ariaHidden: 'true', text: KEYS});
+    this.root.append(field, keys);
+    keys.style.cssText = `left: ${Math.max(0, Math.min(left, outer.width - keys.offsetWidth))}px; top: ${token.bottom - outer.top + GAP}px`;
     field.focus({preventScroll: true});
     field.select();
   }
@@ -49,6 +56,7 @@ export class RowEditor {
     const field = this.#field;
     this.#field = null;
     field?.remove();
+    this.#keys?.remove();
   }
 
   /**

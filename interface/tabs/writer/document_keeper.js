@@ -13,7 +13,7 @@ import {replayOf} from '../../web/core/replay.js';
 import {decodeLink, isLink} from './document_link.js';
 import {downloadFile} from '../../web/ui/elements.js';
 import {onDetail} from '../../web/ui/events.js';
-import {titleOf} from './document_titles.js';
+import {linkName, titleOf} from './document_titles.js';
 
 const TREE_TIMEOUT = 3000;   // milliseconds that an export waits for the tree
 /** The exports of who wrote what, by the ending of their files. */
@@ -287,7 +287,7 @@ export class DocumentKeeper {
   /** @param {DocumentLink} linked */
   #showLink(linked) {
     const {instruction, text, spans, accepted, history, play} = linked;
-    this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)});
+    this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)}, linkName(text));
     this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
     const done = () => { if (play) this.play(); };
     if (instruction) this.offer(instruction, () => this.instruction.set(instruction), done);

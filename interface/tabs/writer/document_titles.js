@@ -11,6 +11,12 @@ const TITLE = 48;   // characters
 export const titleOf = ({name, text}) => name || excerpt(text, TITLE) || 'Untitled';
 
 /**
+ * The name of a document that a link opens; empty if it has no text.
+ * @param {string} text
+ */
+export const linkName = text => (text.trim() ? `${titleOf({name: '', text})} (from a link)` : '');
+
+/**
  * The name of a copy: "A", "A (copy)", "A (copy 2)" …
  * @param {string} name
  */

@@ -5,6 +5,7 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {find, formatTime, make} from '../../web/ui/elements.js';
 import {historyEntry} from '../../web/ui/history_entry.js';
+import {isPlayable} from '../../web/core/replay.js';
 import {nameKey} from '../../web/core/shortcuts.js';
 
 /**
@@ -23,7 +24,7 @@ export function historyDialog(dialog, {draft, notice}) {
     const {moments} = draft;
     list.replaceChildren(...moments.map(moment => historyEntry(moment, () => restore(moment))));
     find(dialog, '.choosing').hidden = !moments.length;
-    find(dialog, '.making').hidden = !draft.text && !draft.state().history.position;
+    find(dialog, '.making').hidden = !isPlayable(draft.state());
   };
   // A row that was waited for may be accepted while the dialog is open: then its entries would name other moments.
   draft.addEventListener('change', () => { if (dialog.open) paint(); });

@@ -11,6 +11,7 @@ import {closeOnClick, find, findAll, setAttribute} from '../../web/ui/elements.j
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {fileName} from './document_files.js';
+import {isPlayable} from '../../web/core/replay.js';
 import {offerDialog, shareDialog} from './share_dialogs.js';
 import {replayDialog} from './replay_dialog.js';
 
@@ -84,7 +85,10 @@ function connectFiles(sheet, {keeper}) {
 
 /** @param {HTMLDialogElement} dialog @param {HTMLElement} button @param {DocumentKeeper} keeper */
 function connectFormats(dialog, button, keeper) {
-  button.addEventListener('click', () => dialog.showModal());
+  button.addEventListener('click', () => {
+    find(dialog, '.making').hidden = !isPlayable(keeper.draft.state());
+    dialog.showModal();
+  });
   /** @type {Record<string, () => unknown>} */
   const formats = {
     all: () => keeper.exportJson(), text: () => keeper.exportText(),

@@ -127,9 +127,9 @@ export function settingsClause(settings) {
 export function coverageCaption(drawn) {
   const {top_p: topP = 1, temperature = 1} = drawn.wanted;
   if (temperature > 0 && topP < 1) return `of what top-p ${topP} leaves`;
-  const ofWords = (drawn.wordError ?? null) !== null, begun = continuesWord(drawn), deep = drawn.firsts === false && !ofWords;
-  const what = begun || deep ? 'of what the model thinks could come next' : `of what the model thinks the next ${ofWords ? 'word' : 'token'} could be`;
-  return what + (begun && !ofWords && !deep ? ', in tokens' : '');
+  const ofWords = (drawn.wordError ?? null) !== null;
+  // Rows that are told apart by several tokens hold neither one word nor one token each.
+  return `of what the model thinks could come next${ofWords ? ', in words' : drawn.firsts === false ? '' : ', in tokens'}`;
 }
 
 /**

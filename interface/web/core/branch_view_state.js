@@ -26,6 +26,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @typedef {object} BranchViewState
  * @property {RowSettings} settings
  * @property {number} expectedRevision the revision of the text whose branches are wanted
+ * @property {boolean} textChanged whether the text has changed since the shown view; false where only a ban or the prompt has
  * @property {number} rowsRevision the revision of the drawn rows; -1 before there are any
  * @property {ShownView | null} shown the newest view, with what was pinned with it
  * @property {PinnedSince | null} pinnedSince a row that was pinned after that view: it is drawn above the view's rows
@@ -51,7 +52,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  */
 
 /**
- * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number}
+ * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number, textChanged?: boolean}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
  *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
@@ -66,7 +67,7 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 
 /** @type {BranchViewState} */
 export const INITIAL_STATE = {
-  settings: {}, expectedRevision: 0, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
+  settings: {}, expectedRevision: 0, textChanged: false, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
   followed: null, followedAt: null, refusal: null, refusals: 0, announcement: '', unannounced: false, confirmed: [], tabAnnouncement: '', tabText: null,
   readOnly: false, veiled: false, drawn: NOTHING,
@@ -87,7 +88,7 @@ export function reduce(state, event) {
 function change(state, event) {
   switch (event.type) {
     case 'show': return show(state, event.detail);
-    case 'expect': return expect(state, event.revision);
+    case 'expect': return expect(state, event);
     case 'settings': return takeSettings(state, event.settings);
     case 'status': return enter(state, event);
     case 'ahead': return {...state, ahead: {ready: event.ready, keys: new Set(event.keys), tokens: event.tokens ?? state.ahead.tokens}};
@@ -118,7 +119,7 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
   // The grey text comes with the rows: a refusal that says it is not there yet has become untrue.
   const refusal = view && state.refusal === GHOST_IS_COMING ? null : state.refusal;
   /** @type {BranchViewState} */
-  let next = {...state, expectedRevision: revision, refusal, tabAnnouncement: '', status: {state: status, note, reading}};
+  let next = {...state, expectedRevision: revision, textChanged: !view && (state.textChanged || revision > state.expectedRevision), refusal, tabAnnouncement: '', status: {state: status, note, reading}};
   if (status === 'empty' && !view) {
     next = withoutRows(next);
   } else if (view) {
@@ -225,9 +226,10 @@ function veil(state, veiled) {
   return {...next, unannounced: !veiled};
 }
 
-/** @type {(state: BranchViewState, revision: number) => BranchViewState} */
-function expect(state, revision) {
-  const next = revision > state.expectedRevision ? {...withoutAhead(state), expectedRevision: revision, tabAnnouncement: ''} : state;
+/** @type {(state: BranchViewState, event: {revision: number, textChanged?: boolean}) => BranchViewState} */
+function expect(state, {revision, textChanged = true}) {
+  const changed = {expectedRevision: revision, textChanged: state.textChanged || textChanged, tabAnnouncement: ''};
+  const next = revision > state.expectedRevision ? {...withoutAhead(state), ...changed} : state;
   return {...next, status: {state: 'thinking'}};
 }
 

@@ -13,7 +13,7 @@ const FINGER = {title: 'With a finger or a mouse', lines: [
   ['a button of a row', 'a tap or a click inserts the row up to that token'],
   ['hold, or point', 'on a token: how likely it is, and buttons to change or ban it'],
   ['‹ or › at a row’s end', 'the row is longer than what is seen: swipe it sideways, or tap the sign'],
-  ['“everything else”', 'a tap or a click lists what no row begins with'],
+  ['“everything else”', 'a tap or a click lists what no row begins with; “…” after a beginning: its word may be longer'],
   ['a figure or a control', 'tap it or point at it, and a sentence explains it'],
   ['≤ and ≥', 'before a figure: at most, and at least; it is not known exactly'],
 ]};

@@ -287,8 +287,8 @@ export class EditHistory {
   #momentOf(kind, index, {text, spans}) {
     const {time, start, inserted, written} = this.steps[index], end = start + inserted.length;
     // A click in the example brings its opening too, which nobody has chosen.
-    const chosen = spans.find(([from, to]) => to > start && from < end), from = Math.max(start, chosen?.[0] ?? start);
-    return {kind, at: index + 1, time, before: contextBefore(text, from), text: text.slice(from, end), ...(written?.length ? {written: true} : {})};
+    const chosen = written?.length ? undefined : spans.find(([from, to]) => to > start && from < end), from = Math.max(start, chosen?.[0] ?? start);
+    return {kind, at: index + 1, time, before: contextBefore(text, from), text: text.slice(from, end), ...(written?.length ? {written} : {})};
   }
 
   /**

@@ -1,16 +1,33 @@
 // What a list of moments shows of each: the end of the text before it, and its piece.
-/** @import {Moment} from './types.d.ts' */
+/** @import {Moment, Span} from './types.d.ts' */
 import {excerpt} from './text_words.js';
+import {markedStretches} from './text_marks.js';
+import {spansOutside} from './chosen_spans.js';
 import {visibleText} from './figures_and_labels.js';
 
 const SHOWN = 160;   // characters of a piece
 
 /**
- * The two texts of a moment's line, with a space between them only where one stands in the document, or behind the name of
- * who sent a message.
- * @param {Pick<Moment, 'before' | 'text'> & Partial<Pick<Moment, 'earlier'>>} moment
+ * The stretches of a piece as its line shows it: chosen, or written into the row by the person.
+ * @param {string} text of the moment
+ * @param {string} piece as it is shown
+ * @param {Span[]} written
  */
-export function momentTexts({before, text, earlier}) {
+function stretchesOf(text, piece, written) {
+  if (!written.length) return [{text: piece, chosen: true}];
+  const shownAt = (/** @type {number} */ place) => Math.min(text.slice(0, place).replace(/\s+/g, ' ').trimStart().length, piece.length);
+  /** @type {Span[]} */
+  const chosen = spansOutside(written, text.length).map(([from, to]) => [shownAt(from), shownAt(to)]);
+  return [...markedStretches(piece, chosen)].filter(({text: one}) => one);
+}
+
+/**
+ * The texts of a moment's line: what stood before, and its piece, whole and in stretches, with a space between them only where one stands in the document, or behind the name of
+ * who sent a message.
+ * @param {Pick<Moment, 'before' | 'text'> & Partial<Pick<Moment, 'earlier' | 'written'>>} moment
+ */
+export function momentTexts({before, text, earlier, written = []}) {
   const gap = before && !/\s$/.test(before) && (earlier || /^\s/.test(text)) ? ' ' : '';
-  return {before: before + gap, piece: excerpt(text, SHOWN) || visibleText(text) || '↵'};
+  const piece = excerpt(text, SHOWN) || visibleText(text) || '↵';
+  return {before: before + gap, piece, stretches: stretchesOf(text, piece, written)};
 }

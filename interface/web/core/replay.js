@@ -31,6 +31,12 @@ function waitBefore(last, step) {
 }
 
 /**
+ * Whether a document has steps to replay. One that came without its history has none.
+ * @param {{history: HistoryState}} document
+ */
+export const isPlayable = ({history: {position}}) => position > 0;
+
+/**
  * The replay of a document: every step up to the present text. Steps that were undone are no part of it.
  * @param {TextState & {history: HistoryState}} document
  * @returns {Replay}

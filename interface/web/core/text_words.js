@@ -18,14 +18,17 @@ export function countWords(text, spans) {
 }
 
 /**
- * The beginning of a text as one line of at most so many characters, none of them cut.
+ * The beginning of a text as one line of at most so many characters. It ends with a whole word, if spaces separate its words.
  * @param {string} text
  * @param {number} [most]
  */
 export function excerpt(text, most = 80) {
   const cut = text.slice(0, most * 4).replace(/[\ud800-\udbff]$/, '');
   const line = cut.replace(/\s+/g, ' ').trim(), characters = [...line];
-  return characters.length > most || text.length > most * 4 ? `${characters.slice(0, most).join('').trimEnd()}…` : line;
+  if (characters.length <= most && text.length <= most * 4) return line;
+  const short = characters.slice(0, most).join(''), whole = (characters[most] ?? ' ') === ' ' ? short.trimEnd() : short.replace(/ \S*$/, '');
+  // A cut word that is longer than all before it is an address, or a text without spaces.
+  return `${whole.length * 2 >= short.length ? whole : short}…`;
 }
 
 /**

@@ -102,7 +102,11 @@ export function drawingSentence(nodes) {
   const ahead = branches ? `${formatCount(branches, 'branch', 'branches')}${parted}, ${tokens}` : 'No branches yet';
   // Of the branches alone the text is one node, which says nothing of how it was made.
   const isSession = nodes.length > 0 && (count('chosen') + count('typed') > 1 || count('left') > 0 || count('seen') > 0);
-  const past = [['chosen', isSession ? count('chosen') : 0], ['left behind', count('left')], ['seen and not taken', count('seen')]]
-    .filter(([, number]) => number).map(([name, number]) => `${number} ${name}`);
+  // What is counted here are nodes: one choice may bring several words.
+  const chosen = isSession ? count('chosen') : 0, left = count('left'), seen = count('seen');
+  const past = [
+    chosen && formatCount(chosen, 'choice'), left && `${formatCount(left, 'text')} left behind`,
+    seen && `${formatCount(seen, 'beginning')} seen and not taken`,
+  ].filter(Boolean);
   return `${[ahead, past.join(', ')].filter(Boolean).join('; ')}.`;
 }

@@ -489,8 +489,8 @@ export interface Moment {
   /** What precedes it, as context. */
   before: string;
   text: string;
-  /** Whether the person has written a part of it. */
-  written?: boolean;
+  /** The spans of that text that the person has written; missing if there are none. */
+  written?: Span[];
   /** The number of steps after which the text stood like this. */
   at?: number;
   /** The index among the abandoned texts. */

@@ -240,7 +240,7 @@ export class BranchController {
     // A known view of another visit of the text has no changed rows.
     const view = known.revision === revision ? known.view : this.edits.list.length ? null : known.at(text, this.#settings);
     if (view && known.revision !== revision) this.#showKnown(revision, text, view);
-    else this.#dispatch('expect', {revision});
+    else this.#dispatch('expect', {revision, textChanged: !PROMPT_KINDS.includes(kind)});
     if (kind !== 'prompting') this.#request();
   }
 

@@ -16,10 +16,9 @@ const KINDS = {
  */
 export function historyEntry(moment, restore) {
   const texts = momentTexts(moment), caption = `${KINDS[moment.kind]} · ${formatTime(moment.time)}`;
-  const line = make('span', {className: 'piece', dir: 'auto'}, texts.before, make('b', {text: texts.piece}));
+  const line = make('span', {className: 'piece', dir: 'auto'}, texts.before, ...texts.stretches.map(({text, chosen}) => make('b', {text, className: chosen ? '' : 'written'})));
   const button = make('button', {className: 'moment'}, line, make('small', {text: caption}));
   button.dataset.kind = moment.kind;
-  button.toggleAttribute('data-written', Boolean(moment.written));
   button.addEventListener('click', restore);
   return make('li', {}, button);
 }

@@ -229,7 +229,7 @@ def test_text_typed_before_the_scripts_load_is_never_lost(context: Any, address:
     page.locator("#document textarea").fill("typed again")
     page.evaluate(MOUNT)
     assert tab.text == "from a link"
-    assert sorted(tab.names()) == ["early bird", "from a link", "the second", "typed again"]
+    assert sorted(tab.names()) == ["early bird", "from a link (from a link)", "the second", "typed again"]
 
 
 def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> None:
@@ -521,7 +521,7 @@ def test_a_link_put_into_the_address_of_an_open_page_opens_too(tab: Tab) -> None
     tab.type("Mine")
     tab.page.evaluate("fragment => { location.hash = fragment; }", pack({"text": "Theirs"}))
     tab.page.wait_for_function("paper.draft.text === 'Theirs' && location.hash === ''")
-    assert sorted(tab.names()) == ["Mine", "Theirs"]
+    assert sorted(tab.names()) == ["Mine", "Theirs (from a link)"]
 
 
 HOSTILE = {

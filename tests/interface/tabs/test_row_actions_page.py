@@ -279,6 +279,19 @@ def change(visit: Visit, *keys: str) -> None:
     expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
 
 
+def test_below_the_field_of_a_change_stands_which_keys_end_it(visit: Visit) -> None:
+    write(visit)
+    keys = visit.page.locator(".row-editor-keys")
+    press(visit, "Alt+ArrowDown", "End", "F2")
+    expect(keys).to_have_text("Enter: use it · Esc: leave it")
+    field, line = visit.page.locator(".row-editor").bounding_box(), keys.bounding_box()
+    view = visit.page.locator("#branches").bounding_box()
+    assert field["y"] + field["height"] <= line["y"] <= field["y"] + field["height"] + 8
+    assert view["x"] <= line["x"] and line["x"] + line["width"] <= view["x"] + view["width"]
+    press(visit, "Escape")
+    expect(keys).to_have_count(0)
+
+
 def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
     write(visit)
     undo, edited = visit.page.locator("#undo"), visit.page.locator("#branches [data-edited]")

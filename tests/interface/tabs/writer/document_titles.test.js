@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {cardOf, copyName, titleOf} from '../../../../interface/tabs/writer/document_titles.js';
+import {cardOf, copyName, linkName, titleOf} from '../../../../interface/tabs/writer/document_titles.js';
 
 test('a document is called by its name, else by how it begins, else untitled', () => {
   assert.equal(titleOf({name: 'Mine', text: 'Once'}), 'Mine');
@@ -9,6 +9,19 @@ test('a document is called by its name, else by how it begins, else untitled', (
   assert.equal(titleOf({name: '', text: 'a'.repeat(49)}), `${'a'.repeat(48)}…`);
   assert.equal(titleOf({name: '', text: 'a'.repeat(48)}), 'a'.repeat(48));
   assert.equal(titleOf({name: '', text: ' '}), 'Untitled');
+});
+
+test('a title that is cut ends with a whole word', () => {
+  const text = 'Eleanor kept the last of the honey in a jar of butterscotch glass';
+  assert.equal(titleOf({name: '', text}), 'Eleanor kept the last of the honey in a jar of…');
+  assert.equal(titleOf({name: '', text: `${'word '.repeat(9)}end and more`}), `${'word '.repeat(9)}end…`, 'the word that ends at the limit stays');
+  assert.equal(titleOf({name: '', text: 'あ'.repeat(60)}), `${'あ'.repeat(48)}…`, 'a text without spaces is cut anywhere');
+  assert.equal(titleOf({name: '', text: `See ${'x'.repeat(60)}`}), `See ${'x'.repeat(44)}…`, 'and so is a long word behind a short beginning');
+});
+
+test('a document from a link is told apart from the one that the link was made from', () => {
+  assert.equal(linkName('The sea slept'), 'The sea slept (from a link)');
+  assert.equal(linkName(' '), '');
 });
 
 test('copies are numbered', () => {

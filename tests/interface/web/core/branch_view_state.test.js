@@ -51,6 +51,17 @@ test('an expected revision makes the rows of the older one stale and inert', () 
   assert.deepEqual([state.rowsRevision, state.status], [1, {state: 'thinking'}]);
 });
 
+test('it is known whether old rows are those of another text, or of the same one before a change beside it', () => {
+  const expect = (revision, textChanged) => ({type: 'expect', revision, textChanged});
+  assert.equal(run([expect(2, false)], settled(1)).textChanged, false, 'a ban');
+  assert.equal(run([expect(2, true)], settled(1)).textChanged, true);
+  assert.equal(run([{type: 'expect', revision: 2}], settled(1)).textChanged, true);
+  for (const both of [[true, false], [false, true]]) assert.equal(run(both.map((changed, index) => expect(2 + index, changed)), settled(1)).textChanged, true);
+  assert.equal(run([expect(2, true), show(2, likelyView(2)), expect(3, false)], settled(1)).textChanged, false);
+  assert.equal(run([expect(2, false), expect(2, true)], settled(1)).textChanged, false, 'the same revision has the same text');
+  assert.equal(run([show(2, null, {pinned: pinned()}), expect(3, false)], settled(1)).textChanged, true, 'a row was accepted');
+});
+
 test('to expect the present revision again keeps what was prefetched', () => {
   const state = run([{type: 'ahead', ready: 1, keys: ['1']}, {type: 'expect', revision: 1}], settled(1));
   assert.deepEqual([state.ahead.ready, state.ahead.keys.size, state.expectedRevision], [1, 1, 1]);

@@ -27,7 +27,23 @@ test('a piece of which a part was written by the person is marked', () => {
     const history = new EditHistory(), spans = history.add({start: 0, removed: '', inserted: 'sea', kind: 'accept', time: 1, before: [0, 0], after: [3, 3], ...written}, {text: '', spans: [], earlier: undefined}, {marks: []});
     return history.moments({text: 'sea', spans, earlier: undefined})[0].written;
   };
-  assert.deepEqual([piece({written: [[0, 3]]}), piece({})], [true, undefined]);
+  assert.deepEqual([piece({written: [[0, 3]]}), piece({})], [[[0, 3]], undefined]);
+});
+
+test('the chosen parts of a piece are told from those that the person has written', () => {
+  const history = new EditHistory(), text = 'The light', piece = ' went  far out', written = [[6, 10]];
+  const marks = [[0, 6], [10, 14]], spans = history.add({start: 9, removed: '', inserted: piece, kind: 'accept', time: 1, before: [9, 9], after: [23, 23], written}, {text, spans: [], earlier: undefined}, {marks});
+  const [moment] = history.moments({text: text + piece, spans, earlier: undefined}), {before, stretches} = momentTexts(moment);
+  assert.equal(before, 'The light ');
+  assert.deepEqual(stretches, [{text: 'went', chosen: true}, {text: ' far ', chosen: false}, {text: 'out', chosen: true}]);
+});
+
+test('a piece that begins with a written part begins with it', () => {
+  const history = new EditHistory(), written = [[0, 4]];
+  const spans = history.add({start: 0, removed: '', inserted: 'Once upon', kind: 'accept', time: 1, before: [0, 0], after: [9, 9], written}, {text: '', spans: [], earlier: undefined}, {marks: [[4, 9]]});
+  const [moment] = history.moments({text: 'Once upon', spans, earlier: undefined});
+  assert.deepEqual(momentTexts(moment).stretches, [{text: 'Once ', chosen: false}, {text: 'upon', chosen: true}]);
+  assert.deepEqual(momentTexts({before: '', text: 'Once upon'}).stretches, [{text: 'Once upon', chosen: true}]);
 });
 
 test('a piece that cannot be seen has signs', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {historyToReplay, replayOf} from '../../../../interface/web/core/replay.js';
+import {historyToReplay, isPlayable, replayOf} from '../../../../interface/web/core/replay.js';
 import {EditHistory} from '../../../../interface/web/core/history.js';
 
 // A document that is written step by step, and its texts after each step.
@@ -36,6 +36,14 @@ function shownText({first, steps}, count) {
   return steps.slice(0, count).reduce((text, {start, removed, pieces}) =>
     text.slice(0, start) + pieces.map(piece => piece.text).join('') + text.slice(start + removed), first.map(piece => piece.text).join(''));
 }
+
+test('only a document with steps up to its text can be played', () => {
+  const written = story().document, {steps} = written.history;
+  assert.equal(isPlayable(written), true);
+  assert.equal(isPlayable({history: {steps: [], position: 0}}), false, 'it came without its history');
+  assert.equal(isPlayable({history: {steps, position: 0}}), false, 'every step is undone');
+  assert.equal(replayOf({...written, history: {steps: [], position: 0}}).steps.length, 0);
+});
 
 test('a replay shows the text after every step', () => {
   const {document, texts} = story();

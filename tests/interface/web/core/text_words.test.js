@@ -54,7 +54,7 @@ test('an excerpt of a short text is the text on one line', () => {
 
 test('an excerpt of a long text is its first characters and an ellipsis', () => {
   assert.equal(excerpt('a'.repeat(81)), `${'a'.repeat(80)}…`);
-  assert.equal(excerpt('one two three', 5), 'one t…');
+  assert.equal(excerpt('one two three', 5), 'one…');
   assert.equal(excerpt('one two three', 4), 'one…');
   assert.equal(excerpt(`a${' '.repeat(15)}`, 4), 'a');
   assert.equal(excerpt(`a${' '.repeat(16)}`, 4), 'a…');

@@ -54,8 +54,11 @@ test('a sentence says what a click does, and never that it does what it does not
 
 test('the sentence of a drawing counts what it shows', () => {
   const nodes = [['ahead', 3], ['left', 1], ['seen', 2], ['typed', 4]].flatMap(([state, count]) => Array.from({length: count}, () => ({node: node(state, 'x')})));
-  assert.equal(drawingSentence(nodes), '3 branches, 3 tokens together; 1 left behind, 2 seen and not taken.');
+  assert.equal(drawingSentence(nodes), '3 branches, 3 tokens together; 1 text left behind, 2 beginnings seen and not taken.');
   assert.equal(drawingSentence(nodes.slice(0, 1)), '1 branch, 1 token.');
+  const chosen = count => Array.from({length: count}, () => ({node: node('chosen', ' a few words')}));
+  assert.equal(drawingSentence(chosen(2)), 'No branches yet; 2 choices.', 'a choice may have several words');
+  assert.equal(drawingSentence([...chosen(1), ...nodes.slice(4, 5)]), 'No branches yet; 1 choice, 1 beginning seen and not taken.');
   const inner = {node: node('ahead', 'x', {children: [node('end', '')]})}, end = {node: node('end', '')};
   assert.equal(drawingSentence([inner, end, ...nodes.slice(0, 1)]), '2 branches, 2 tokens together.');
   const fork = {node: node('typed', 'x', {children: [node('ahead', 'a'), node('end', ''), node('rest', '')]})};
