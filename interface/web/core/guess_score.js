@@ -74,6 +74,12 @@ export function guessSentence(guess, {probability, words}, among, under = '') {
     `(fewer bits: closer to what the model expects) · ${among}`;
 }
 
+/** What is said while a guess is scored. @param {string} guess */
+export const checkingSentence = guess => `Checking ${quotedText(guess)} …`;
+
+/** What is said of a guess whose text changed while it was scored. @param {string} guess */
+export const droppedSentence = guess => `The text has changed: ${quotedText(guess)} was not counted.`;
+
 /**
  * The score of all guesses.
  * @param {GuessScore} score
