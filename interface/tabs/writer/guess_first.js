@@ -1,13 +1,13 @@
 // "Guess first": the rows are hidden until the next word is guessed, and each guess is scored.
 /** @import {BranchViewHandle, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
-import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
+import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
 
 const STORED = 'lookahead:kept:guesses:';   // "Forget everything" deletes all that begins with its first part
-const MOST_TEXTS = 1000;      // that were guessed or skipped and are not to be guessed again
+const MOST_PLACES = 1000;     // of a document that were guessed or skipped and are not to be guessed again
 const WAIT = 300;             // milliseconds until a server that has not read the text is asked again
 const MOST_WAITS = 40;
 const LEAST = 1e-12;          // probability of a guess that the model finds impossible
@@ -20,10 +20,10 @@ const FAILED = 'The server does not answer: try again, or skip the guess.';
 /** The switch, the field of the guess and the score. Event: `change`, when rows are hidden or shown. */
 export class GuessFirst extends EventTarget {
   /**
-   * Texts after which the next word was guessed or skipped, with their document.
-   * @type {Set<string>}
+   * Places at which the next word was guessed or skipped, by document: see `placeOf`.
+   * @type {Map<string, Set<string>>}
    */
-  #done = new Set();
+  #done = new Map();
   /**
    * The guess that is being scored.
    * @type {{guess: string, now: GuessedText, focused: boolean} | null}
@@ -77,7 +77,7 @@ export class GuessFirst extends EventTarget {
    * Whether the rows after a text are hidden.
    * @param {string} text
    */
-  hidesRows(text) { return this.toggle.checked && !this.#done.has(this.#key(text)); }
+  hidesRows(text) { return this.toggle.checked && !this.#places.has(placeOf(text)); }
 
   /** Move the focus to the field. Returns whether it is shown. */
   focus() {
@@ -112,8 +112,12 @@ export class GuessFirst extends EventTarget {
     });
   }
 
-  /** @param {string} text */
-  #key(text) { return `${this.documentId()}\n${text}`; }
+  /** The places of the document that are not to be guessed again. They survive a reload, as the score does. */
+  get #places() {
+    const id = this.documentId(), places = this.#done.get(id) ?? new Set(placesFrom(this.#stored));
+    this.#done.set(id, places);
+    return places;
+  }
 
   /** @returns {GuessedText} */
   #now() { return {id: this.documentId(), text: this.draft.before, revision: this.draft.sync()}; }
@@ -205,20 +209,25 @@ export class GuessFirst extends EventTarget {
    * @param {boolean} [hadFocus] whether the form had the focus, which a disabled button loses
    */
   #end({text}, hadFocus = false) {
-    this.#done.add(this.#key(text));
-    const [oldest] = this.#done;
-    if (this.#done.size > MOST_TEXTS) this.#done.delete(oldest);
+    const places = this.#places;
+    places.add(placeOf(text));
+    const [oldest] = places;
+    if (places.size > MOST_PLACES) places.delete(oldest);
+    this.#keep(this.#score);
     this.field.value = '';
     const {activeElement} = document, focused = this.form.contains(activeElement) || (hadFocus && activeElement === document.body);
     this.#changed();
     if (focused) this.draft.box.focus();
   }
 
-  get #score() { return scoreFrom(orNull(() => JSON.parse(sessionStorage.getItem(STORED + this.documentId()) ?? 'null'))); }
+  /** @returns {unknown} */
+  get #stored() { return orNull(() => JSON.parse(sessionStorage.getItem(STORED + this.documentId()) ?? 'null')); }
+
+  get #score() { return scoreFrom(this.#stored); }
 
   /** @param {GuessScore} score */
   #keep(score) {
-    orNull(() => sessionStorage.setItem(STORED + this.documentId(), JSON.stringify(score)));
+    orNull(() => sessionStorage.setItem(STORED + this.documentId(), JSON.stringify({...score, places: [...this.#places]})));
     this.#paint();
   }
 
