@@ -13,12 +13,12 @@ import {find, findAll, make} from '../../web/ui/elements.js';
 import {formatCount, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {meet} from '../../web/core/tip_position.js';
-import {markedWords, relativeEntropies} from './marked_words.js';
+import {markedEntries, markedWords, relativeEntropies} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
 import {chanceFigure, highlightSentence, markedSentence, notableCount, replacementSentence} from './highlight_sentences.js';
-import {tokenTable} from './token_table.js';
+import {markRows, tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
 const POINTING_TIME = 150;    // milliseconds on a word before its alternatives are checked
@@ -115,8 +115,11 @@ class HighlightsTab {
     document.addEventListener('lookahead:ready', () => this.#analyse());
     keepAcrossReloads('highlights', {
       holds: () => this.text.value,
-      take: () => ({text: this.text.value, prompt: this.prompt.value}),
-      give: ({text = '', prompt = ''}) => { [this.text.value, this.prompt.value] = [text, prompt]; },
+      take: () => ({text: this.text.value, prompt: this.prompt.value, figures: this.withFigures.checked}),
+      give: ({text = '', prompt = '', figures = false}) => {
+        [this.text.value, this.prompt.value, this.withFigures.checked] = [text, prompt, figures === true];
+        this.#showFigures();
+      },
     });
     offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), field: this.text, changes: [this.text]});
     this.#listen();
@@ -256,6 +259,7 @@ class HighlightsTab {
       const name = marked ? `${spokenText(text).trim()}, marked` : VISIBLE.test(text) ? null : spokenText(text);
       if (word.ariaLabel !== name) word.ariaLabel = name;
     }
+    this.#markRows();
   }
 
   /** @param {HTMLElement} element */
@@ -272,6 +276,12 @@ class HighlightsTab {
   #tabulate() {
     const {figures, found} = this;
     if (figures.open && found) find(figures, '.wide').replaceChildren(tokenTable(found));
+    this.#markRows();
+  }
+
+  /** The table shows the same highlights as the text. */
+  #markRows() {
+    if (this.found) markRows(this.figures, this.found.entries, markedEntries(this.found.words, this.count.valueAsNumber));
   }
 
   /** @param {string} sentence @param {string} state */

@@ -22,6 +22,13 @@ export function markedWords({entries, marks}) {
 }
 
 /**
+ * The entries of the first highlights.
+ * @param {Pick<MarkedWord, 'entry' | 'rank'>[]} words
+ * @param {number} count of highlights
+ */
+export const markedEntries = (words, count) => new Set(words.filter(({rank}) => rank < count).map(({entry}) => entry));
+
+/**
  * The entropy at each word, as a share of the highest.
  * @param {{entries: Pick<HighlightEntry, 'entropy'>[]}[]} words
  */

@@ -3,7 +3,7 @@
 import {alternativesSentence} from './highlight_sentences.js';
 import {formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
 import {explain} from '../../web/ui/tips.js';
-import {make} from '../../web/ui/elements.js';
+import {findAll, make} from '../../web/ui/elements.js';
 
 const MOST = 2000;   // rows
 /** @type {[text: string, meaning: string, className?: string][]} */
@@ -30,8 +30,17 @@ function tableRow(entry) {
     [entry.alternatives.length ? alternativesSentence(entry) : 'no odds: no text comes before it', 'words'],
   ];
   made.append(...cells.map(([text, className = '']) => make('td', {text, className})));
-  if (rank !== null && rank > 1) made.dataset.differs = 'true';
   return made;
+}
+
+/**
+ * Mark the rows of the highlights.
+ * @param {HTMLElement} table or an element around it
+ * @param {HighlightEntry[]} entries of the rows
+ * @param {Set<HighlightEntry>} marked
+ */
+export function markRows(table, entries, marked) {
+  findAll(table, 'tbody tr').forEach((row, index) => row.toggleAttribute('data-marked', marked.has(entries[index])));
 }
 
 /** @param {{entries: HighlightEntry[]}} view */

@@ -46,7 +46,7 @@ export const sheetBlocks = () => [
   {tag: 'h2', text: 'The eight steps'},
   ...STEPS.flatMap((step, index) => stepBlocks(step, index + 1)),
   {tag: 'h2', text: 'The six questions before and after'},
-  {tag: 'p', text: 'The page does not show the right answers before the lesson. After it, the page shows both scores and the right answers. “I do not know” is offered with each question and counts as not right.'},
+  {tag: 'p', text: 'The part “Before the lesson” does not show the right answers. The part “After the lesson” shows both scores and the right answers once its questions are answered. This sheet shows all right answers, and everybody can open it: ask the class to leave it closed. “I do not know” is offered with each question and counts as not right.'},
   ...QUESTIONS.flatMap((question, index) => /** @type {Block[]} */ ([
     {tag: 'h3', text: `Question ${index + 1}, answered by ${question.steps.length > 1 ? 'steps' : 'step'} ${question.steps.join(' and ')}`}, ...questionBlocks(question),
   ])),

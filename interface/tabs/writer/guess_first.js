@@ -1,13 +1,13 @@
 // "Guess first": the rows are hidden until the next word is guessed, and each guess is scored.
 /** @import {BranchViewHandle, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
-import {NO_GUESSES, addGuess, guessSentence, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
+import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
 
 const STORED = 'lookahead:kept:guesses:';   // "Forget everything" deletes all that begins with its first part
-const MOST_TEXTS = 1000;      // that were guessed or skipped and are not to be guessed again
+const MOST_PLACES = 1000;     // of a document that were guessed or skipped and are not to be guessed again
 const WAIT = 300;             // milliseconds until a server that has not read the text is asked again
 const MOST_WAITS = 40;
 const LEAST = 1e-12;          // probability of a guess that the model finds impossible
@@ -20,11 +20,16 @@ const FAILED = 'The server does not answer: try again, or skip the guess.';
 /** The switch, the field of the guess and the score. Event: `change`, when rows are hidden or shown. */
 export class GuessFirst extends EventTarget {
   /**
-   * Texts after which the next word was guessed or skipped, with their document.
-   * @type {Set<string>}
+   * Places at which the next word was guessed or skipped, by document: see `placeOf`.
+   * @type {Map<string, Set<string>>}
    */
-  #done = new Set();
-  #busy = false;
+  #done = new Map();
+  /**
+   * The guess that is being scored.
+   * @type {{guess: string, now: GuessedText, focused: boolean} | null}
+   */
+  #checked = null;
+  #saysDropped = false;   // whether a guess was dropped, and that is still shown
 
   /**
    * @param {HTMLElement} controls
@@ -46,6 +51,7 @@ export class GuessFirst extends EventTarget {
     this.documentId = documentId;
     this.toggle = find(controls, '#guess-first', HTMLInputElement);
     this.form = find(controls, '.guess', HTMLFormElement);
+    this.button = find(this.form, '#guess-done', HTMLButtonElement);
     this.field = find(controls, '#guess', HTMLInputElement);
     this.asking = find(this.form, '.asking');
     this.said = find(this.form, '.guess-said');
@@ -71,7 +77,7 @@ export class GuessFirst extends EventTarget {
    * Whether the rows after a text are hidden.
    * @param {string} text
    */
-  hidesRows(text) { return this.toggle.checked && !this.#done.has(this.#key(text)); }
+  hidesRows(text) { return this.toggle.checked && !this.#places.has(placeOf(text)); }
 
   /** Move the focus to the field. Returns whether it is shown. */
   focus() {
@@ -95,36 +101,45 @@ export class GuessFirst extends EventTarget {
       this.#guess();
     });
     find(form, '#guess-skip').addEventListener('click', () => {
+      this.#endCheck();
       this.#say('Skipped: this guess does not count.');
       this.#end(this.#now());
     });
     find(form, '#guess-reset').addEventListener('click', () => this.#keep(NO_GUESSES));
     onDetail(draft, 'change', ({kind}) => {
-      if (kind !== 'caret') this.#say('');
+      if (this.#checked) this.#dropIfChanged();
+      else if (kind !== 'caret' && !this.#saysDropped) this.#say('');
     });
   }
 
-  /** @param {string} text */
-  #key(text) { return `${this.documentId()}\n${text}`; }
+  /** The places of the document that are not to be guessed again. They survive a reload, as the score does. */
+  get #places() {
+    const id = this.documentId(), places = this.#done.get(id) ?? new Set(placesFrom(this.#stored));
+    this.#done.set(id, places);
+    return places;
+  }
 
   /** @returns {GuessedText} */
   #now() { return {id: this.documentId(), text: this.draft.before, revision: this.draft.sync()}; }
 
   async #guess() {
     const guess = this.field.value.trim(), now = this.#now(), under = this.under();
-    if (this.#busy) return;
+    if (this.#checked) return;
     if (!guess) {
       this.#say(NOTHING);
       return;
     }
-    this.#busy = true;
+    const checked = {guess, now, focused: this.form.contains(document.activeElement)};
+    this.#check(checked);
     /** @type {GuessAnswer} */
     const answer = await this.#answer(guess, now).catch(() => ({sentence: FAILED}));
     // With the result stands which row it is, and it is announced before the rows.
     if (answer.texts) await this.#waitUntil(() => !this.view().awaitsRows() || !this.#isNow(now));
-    this.#busy = false;
-    // A guess that was skipped while the server scored it does not count.
-    if (!this.#isNow(now) || !this.hidesRows(now.text)) return;
+    // A guess that was skipped, or dropped for a changed text, while the server scored it does not count.
+    if (!this.#isChecked(checked) || this.#dropIfChanged()) return;
+    this.#endCheck();
+    this.#say('');
+    if (!this.hidesRows(now.text)) return;
     const {probability, texts, words = true, error = 0} = answer;
     if (probability === undefined || !texts) {
       this.#say(answer.sentence ?? UNREAD);
@@ -132,8 +147,37 @@ export class GuessFirst extends EventTarget {
     }
     const known = Math.max(LEAST, probability);
     this.#keep(addGuess(this.#score, known));
-    this.#end(now);
+    this.#end(now, checked.focused);
     this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowPhrase(this.view().rows(), texts, guess), under));
+  }
+
+  /**
+   * A guess is being scored: say so. The field and the button of the next one wait; the guess can still be skipped.
+   * @param {{guess: string, now: GuessedText, focused: boolean}} checked
+   */
+  #check(checked) {
+    this.#checked = checked;
+    this.#say(checkingSentence(checked.guess));
+    this.field.readOnly = this.button.disabled = true;
+  }
+
+  /** @param {object} checked */
+  #isChecked(checked) { return this.#checked === checked; }
+
+  #endCheck() {
+    this.#checked = null;
+    this.field.readOnly = this.button.disabled = false;
+  }
+
+  /** Drop the guess that is being scored if the text is another one now, and say so. Returns whether it was dropped. */
+  #dropIfChanged() {
+    if (!this.#checked || this.#isNow(this.#checked.now)) return false;
+    const {guess} = this.#checked;
+    this.#endCheck();
+    this.field.value = '';
+    this.#say(droppedSentence(guess));
+    this.#saysDropped = true;
+    return true;
   }
 
   /**
@@ -162,27 +206,36 @@ export class GuessFirst extends EventTarget {
   /**
    * Show the rows after a text from now on, and go back to the text.
    * @param {GuessedText} now
+   * @param {boolean} [hadFocus] whether the form had the focus, which a disabled button loses
    */
-  #end({text}) {
-    this.#done.add(this.#key(text));
-    const [oldest] = this.#done;
-    if (this.#done.size > MOST_TEXTS) this.#done.delete(oldest);
+  #end({text}, hadFocus = false) {
+    const places = this.#places;
+    places.add(placeOf(text));
+    const [oldest] = places;
+    if (places.size > MOST_PLACES) places.delete(oldest);
+    this.#keep(this.#score);
     this.field.value = '';
-    const focused = this.form.contains(document.activeElement);
+    const {activeElement} = document, focused = this.form.contains(activeElement) || (hadFocus && activeElement === document.body);
     this.#changed();
     if (focused) this.draft.box.focus();
   }
 
-  get #score() { return scoreFrom(orNull(() => JSON.parse(sessionStorage.getItem(STORED + this.documentId()) ?? 'null'))); }
+  /** @returns {unknown} */
+  get #stored() { return orNull(() => JSON.parse(sessionStorage.getItem(STORED + this.documentId()) ?? 'null')); }
+
+  get #score() { return scoreFrom(this.#stored); }
 
   /** @param {GuessScore} score */
   #keep(score) {
-    orNull(() => sessionStorage.setItem(STORED + this.documentId(), JSON.stringify(score)));
+    orNull(() => sessionStorage.setItem(STORED + this.documentId(), JSON.stringify({...score, places: [...this.#places]})));
     this.#paint();
   }
 
   /** @param {string} sentence */
-  #say(sentence) { setText(this.said, sentence); }
+  #say(sentence) {
+    this.#saysDropped = false;
+    setText(this.said, sentence);
+  }
 
   #changed() { dispatch(this, 'change'); }
 

@@ -192,8 +192,9 @@ export function progressSentence(reading, growing, asked) {
   if (reading) return `Reading: ${formatNumber(reading[0])} of ${formatCount(reading[1], 'token')}`;
   const lengths = growing ? growing.filter(row => !row.extra && !row.ended && !row.repeats).map(row => row.branch.ids.length - tokensOfDepth(row, 0)) : [];
   if (!lengths.length) return '';
-  const deep = Math.max(0, Math.min(...lengths, asked?.depth ?? Infinity));
-  return asked && (!asked.until || asked.until === 'tokens') ? `Each row has ${deep} of ${formatCount(asked.depth, 'token')} so far` : `Each row has ${formatCount(deep, 'token')} so far`;
+  const most = asked?.depth ?? Infinity, [least, deepest] = [Math.min(...lengths), Math.max(...lengths)].map(length => Math.max(0, Math.min(length, most)));
+  const has = `Each row has ${deepest > least ? 'at least ' : ''}`;
+  return asked && (!asked.until || asked.until === 'tokens') ? `${has}${least} of ${formatCount(asked.depth, 'token')} so far` : `${has}${formatCount(least, 'token')} so far`;
 }
 
 /**

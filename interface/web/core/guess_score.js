@@ -74,6 +74,12 @@ export function guessSentence(guess, {probability, words}, among, under = '') {
     `(fewer bits: closer to what the model expects) · ${among}`;
 }
 
+/** What is said while a guess is scored. @param {string} guess */
+export const checkingSentence = guess => `Checking ${quotedText(guess)} …`;
+
+/** What is said of a guess whose text changed while it was scored. @param {string} guess */
+export const droppedSentence = guess => `The text has changed: ${quotedText(guess)} was not counted.`;
+
 /**
  * The score of all guesses.
  * @param {GuessScore} score
@@ -81,6 +87,31 @@ export function guessSentence(guess, {probability, words}, among, under = '') {
 export function scoreSentence({bits, guesses}) {
   if (!guesses) return 'No guess yet.';
   return `${guesses} ${guesses === 1 ? 'guess' : 'guesses'} · ${formatBits(bits)} in all · ${formatBits(bits / guesses)} a guess (fewer is better)`;
+}
+
+/**
+ * The place of a guess: two hashes of the text before it, of 32 bits each, and its length, so that a long text is not stored
+ * for each place.
+ * @param {string} text
+ */
+export function placeOf(text) {
+  let [first, second] = [0x811c9dc5, 0x9747b28c];
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    first = Math.imul(first ^ unit, 0x01000193);
+    second = Math.imul(second ^ unit, 0x5bd1e995) + (second >>> 15);
+  }
+  return [first, second, text.length].map(part => (part >>> 0).toString(36)).join('-');
+}
+
+/**
+ * The places that are stored with a score.
+ * @param {any} value
+ * @returns {string[]}
+ */
+export function placesFrom(value) {
+  const places = value?.places;
+  return Array.isArray(places) ? places.filter(place => typeof place === 'string') : [];
 }
 
 /**

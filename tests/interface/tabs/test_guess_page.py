@@ -85,8 +85,8 @@ def test_the_result_of_a_guess_is_announced_before_the_rows(visit: Visit, late: 
     visit.listen(".guess-said, #branches .announcement")
     visit.page.locator("#guess").press("Enter")
     expect(visit.page.locator("#branches .announcement")).to_contain_text(" hold ")
-    result, rows = visit.page.evaluate("spoken")
-    assert "bits of surprise" in result and rows.startswith("These 5 hold ")
+    checking, result, rows = visit.page.evaluate("spoken")
+    assert checking == "Checking “time” …" and "bits of surprise" in result and rows.startswith("These 5 hold ")
     visit.fill("It was once upon")
     expect(visit.page.locator("#branches .announcement")).to_be_empty()
     wait_for_answer(visit)
@@ -134,9 +134,25 @@ def test_the_score_is_kept_through_a_reload_and_can_be_reset(visit: Visit) -> No
     expect(visit.page.locator(".guess-total .figures")).to_contain_text("1 guess")
     assert visit.control("guess-first").is_checked()
     wait_for_answer(visit)
-    assert visit.rows == 0
     visit.page.locator("#guess-reset").click()
     expect(visit.page.locator(".guess-total")).to_be_hidden()
+
+
+@pytest.mark.parametrize("button", ["guess-done", "guess-skip"])
+def test_a_place_is_not_guessed_again_after_a_reload(visit: Visit, button: str) -> None:
+    wait_for_answer(visit)
+    visit.page.locator("#guess").fill("time")
+    visit.page.locator(f"#{button}").click()
+    expect(visit.page.locator("#guess")).to_be_hidden()
+    visit.page.wait_for_selector(".kept[data-state=saved]")
+    visit.page.reload()
+    visit.wait_for_status("ready")
+    expect(visit.page.locator("#branches .branch").first).to_be_visible()
+    assert visit.control("guess-first").is_checked()
+    expect(visit.page.locator("#guess")).to_be_hidden()
+    visit.type("n")
+    expect(visit.page.locator("#guess")).to_be_visible()
+    assert visit.rows == 0, "another place is guessed"
 
 
 def test_an_empty_guess_gets_a_sentence_and_a_text_that_changes_no_score(visit: Visit) -> None:

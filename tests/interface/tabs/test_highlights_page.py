@@ -308,6 +308,22 @@ def test_show_figures_shows_the_chance_of_each_highlighted_word_at_once(tiny: Vi
 
 
 @in_a_browser
+def test_the_table_tints_exactly_the_highlights(tiny: Visit) -> None:
+    tiny.analyse(TEXT)
+    tiny.page.locator("#highlights-with-figures").check()
+    tiny.page.locator(".read .figures summary").click()
+    tinted = tiny.page.locator(".read tbody tr[data-marked]")
+    expect(tinted).to_have_count(len(marked(tiny)))
+    tiny.page.locator("#highlights-count").fill("3")
+    expect(tinted).to_have_count(3)
+    assert len(marked(tiny)) == 3
+    colours = tiny.page.locator(".read tbody tr").evaluate_all(
+        "rows => rows.map(row => [row.hasAttribute('data-marked'), getComputedStyle(row.cells[0]).backgroundColor])"
+    )
+    assert {is_tinted for is_tinted, colour in colours if colour != "rgba(0, 0, 0, 0)"} == {True}
+
+
+@in_a_browser
 def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit: Visit, default_model: Model) -> None:
     visit.analyse(TEXT)
     found = highlights(Document(default_model, TEXT))
@@ -412,6 +428,7 @@ def test_text_and_instruction_are_restored_after_a_reload_and_analysed_again(tin
     page = tiny.page
     tiny.analyse("The keeper of the light.")
     page.locator("#highlights-prompt").fill("Say it briefly.")
+    page.locator("#highlights-with-figures").check()
     page.once("dialog", lambda dialog: dialog.accept())
     page.reload()
     tiny.wait_for_status("ready")
@@ -419,6 +436,8 @@ def test_text_and_instruction_are_restored_after_a_reload_and_analysed_again(tin
     page.wait_for_function("document.querySelector('#highlights')?.textContent === 'The keeper of the light.'")
     assert page.locator("#highlights-text").input_value() == "The keeper of the light."
     assert page.locator("#highlights-prompt").input_value() == "Say it briefly."
+    expect(page.locator("#highlights-with-figures")).to_be_checked()
+    expect(page.locator("#highlights[data-figures]")).to_be_visible()
 
 
 @in_a_browser

@@ -91,6 +91,42 @@ def test_a_guess_that_is_skipped_while_it_is_scored_does_not_count(visit: Visit)
     expect(visit.page.locator("#document textarea")).to_be_focused()
 
 
+def test_while_a_guess_is_scored_that_is_said_and_no_other_can_be_made(visit: Visit) -> None:
+    visit.control("guess-first").check()
+    held, page = hold(visit, "guess"), visit.page
+    page.locator("#guess").fill("elephant")
+    with page.expect_request("**/component_server/"):
+        page.locator("#guess").press("Enter")
+    said, button = page.locator(".guess-said"), page.locator("#guess-done")
+    expect(said).to_have_text("Checking “elephant” …")
+    expect(button).to_be_disabled()
+    expect(page.locator("#guess")).not_to_be_editable()
+    held[0].continue_()
+    expect(said).to_contain_text("bits of surprise")
+    expect(button).to_be_enabled()
+    expect(page.locator("#document textarea")).to_be_focused()
+
+
+def test_a_guess_whose_text_changes_while_it_is_scored_is_said_not_to_count(visit: Visit) -> None:
+    visit.control("guess-first").check()
+    held, page = hold(visit, "guess"), visit.page
+    page.locator("#guess").fill("friends")
+    with page.expect_request("**/component_server/"):
+        page.locator("#guess-done").click()
+    said, dropped = page.locator(".guess-said"), "The text has changed: “friends” was not counted."
+    visit.type(" and")
+    expect(said).to_have_text(dropped)
+    expect(page.locator("#guess")).to_have_value("")
+    expect(page.locator("#guess-done")).to_be_enabled()
+    with page.expect_response("**/component_server/"):
+        held[0].continue_()
+    page.evaluate(browsers.REST)
+    assert said.inner_text() == dropped
+    expect(page.locator(".guess-total")).to_be_hidden()
+    page.locator("#guess").fill("t")
+    expect(said).to_be_empty()
+
+
 def test_each_document_has_its_own_switch_for_guesses(visit: Visit) -> None:
     def open_other(number: int) -> None:
         visit.page.locator("#documents").click()

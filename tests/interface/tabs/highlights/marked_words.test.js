@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {relativeEntropies, markedWords} from '../../../../interface/tabs/highlights/marked_words.js';
+import {markedEntries, markedWords, relativeEntropies} from '../../../../interface/tabs/highlights/marked_words.js';
 
 const entry = (token, from, more = {}) => ({token, word: [from, from + 9], entropy: 1, ...more});
 
@@ -16,6 +16,11 @@ test('a word shows the entry that is marked, with its rank, else its first one',
   assert.deepEqual([once.entry, once.rank], [entries[1], 1]);
   assert.deepEqual([up.entry, up.rank], [entries[2], Infinity]);
   assert.deepEqual([a.entry, a.rank], [entries[3], 0]);
+});
+
+test('the entries of the first highlights are those of the words that are marked', () => {
+  const entries = [entry('On', 0), entry('ce', 0), entry(' up', 4), entry(' a', 7)], words = markedWords({entries, marks: [3, 1]});
+  assert.deepEqual([0, 1, 2, 9].map(count => [...markedEntries(words, count)]), [[], [entries[3]], [entries[1], entries[3]], [entries[1], entries[3]]]);
 });
 
 test('a text without tokens has no words', () => assert.deepEqual(markedWords({entries: [], marks: []}), []));

@@ -100,6 +100,12 @@ test('the sheet has every question with its choices and marks the right one', ()
   }
 });
 
+test('the sheet does not say that the page hides the right answers: everybody can open the sheet', () => {
+  const sheet = markdownOf(sheetBlocks());
+  assert.ok(!sheet.includes('The page does not show the right answers'));
+  assert.ok(sheet.includes('This sheet shows all right answers, and everybody can open it'));
+});
+
 test('docs/lesson.md is the sheet', () => {
   const written = readFileSync(new URL('../../../../docs/lesson.md', import.meta.url), 'utf-8');
   assert.equal(written, markdownOf(sheetBlocks()), 'write it again: node tests/support/scripts/write_lesson_sheet.js');

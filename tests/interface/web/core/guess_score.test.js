@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {NO_GUESSES, addGuess, bitsOf, guessSentence, rowOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../../../interface/web/core/guess_score.js';
+import {NO_GUESSES, addGuess, bitsOf, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, rowOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../../../interface/web/core/guess_score.js';
 
 test('one half is one bit, and certainty none', () => {
   assert.deepEqual([1, 0.5, 0.25, 1 / 1024].map(bitsOf), [0, 1, 2, 10]);
@@ -54,6 +54,25 @@ test('the sentence of a guess has its odds, its bits and its row', () => {
   assert.equal(guessSentence('sea', odds, 'row 2'), `“sea”: 3.1\u00a0% chance of this word · ${bits} · row 2`);
   assert.equal(guessSentence('sea', odds, 'row 1', 'at temperature 0.7'), `“sea”: 3.1\u00a0% chance of this word at temperature 0.7 · ${bits} · row 1`);
   assert.equal(guessSentence('sea', {...odds, words: false}, 'not among the rows'), `“sea”: 3.1\u00a0% chance of these characters · ${bits} · not among the rows`);
+});
+
+test('a guess is said to be checked, or not to count', () => {
+  assert.equal(checkingSentence('elephant'), 'Checking “elephant” …');
+  assert.equal(droppedSentence('friends'), 'The text has changed: “friends” was not counted.');
+});
+
+test('each text is a place of its own, and a long one has a short name', () => {
+  const texts = ['', ' ', 'Once upon a', 'Once upon a ', 'Once upon b', 'Once upon é', 'aOnce upon ', 'a'.repeat(100_000), 'a'.repeat(99_999)];
+  assert.equal(new Set(texts.map(placeOf)).size, texts.length);
+  assert.equal(placeOf('Once upon a'), placeOf(['Once', 'upon', 'a'].join(' ')));
+  assert.ok(placeOf('a'.repeat(100_000)).length < 30);
+  const many = Array.from({length: 20_000}, (_, number) => `Once upon a ${number}`);
+  assert.equal(new Set(many.map(placeOf)).size, many.length);
+});
+
+test('stored places are taken if they are texts', () => {
+  assert.deepEqual(placesFrom({bits: 1, guesses: 1, places: ['a', 7, null, 'b']}), ['a', 'b']);
+  for (const value of [null, 7, {}, {places: 'ab'}, {bits: 1, guesses: 1}]) assert.deepEqual(placesFrom(value), []);
 });
 
 test('a stored score is taken if it is one', () => {
