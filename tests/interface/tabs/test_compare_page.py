@@ -457,3 +457,16 @@ def test_instructions_of_columns_in_a_file_are_shown_before_they_are_used(compar
     else:
         expect(dialog).to_be_visible()
         assert dialog.locator(".offered").inner_text() == "Speak like a pirate."
+
+
+def test_while_rows_grow_the_note_of_a_column_is_as_wide_as_the_column(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    widths = compare.branches(0).evaluate("""view => {
+      const words = view.querySelector('.note .words'), progress = view.querySelector('.note .progress');
+      words.textContent = 'A row’s share is the chance that its part in bold comes next, as the model gives it.';
+      progress.textContent = 'Each row has at least 3 of 40 tokens so far';
+      return [words, view].map(one => one.getBoundingClientRect().width);
+    }""")
+    assert widths[0] > 0.8 * widths[1]
