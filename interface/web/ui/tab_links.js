@@ -1,5 +1,6 @@
 // Addresses of tabs: a fragment such as `#lab-cache` opens the tab *Lab*, and in it the tab *Cache* if there is one.
 import {findAll} from './elements.js';
+import {orNull} from '../net/tab_storage.js';
 
 /**
  * The names of the tab in a fragment and of the one in it, in lower case; empty if it names none.
@@ -20,18 +21,23 @@ export function addressAfterClick(fragment, clicked, isInner) {
   return isInner ? `#${outer}-${clicked}` : '';
 }
 
+const STORED = 'lookahead:kept:tab';   // the open tab, in the browser's tab: a reload opens it again
 const PATIENCE = 60_000;   // milliseconds until a tab is mounted, on a slow computer
 const TURN = 20;           // milliseconds between two looks for it
 
 /**
- * Open the tab that the page's address names, as soon as the tabs are mounted and whenever the address changes. A tab's own
- * script starts when the tab is opened for the first time, and reads the rest of the address.
+ * Open the tab that the page's address names, as soon as the tabs are mounted and whenever the address changes. Where it names
+ * none, a reload opens the tab that was open before. A tab's own script starts when the tab is opened for the first time, and
+ * reads the rest of the address.
  */
 export async function openLinkedTabs() {
   addEventListener('hashchange', openTabs);
   document.addEventListener('click', event => { if (event.isTrusted) nameTabInAddress(/** @type {Element} */ (event.target)); });
   document.addEventListener('click', followWithinPage);
-  await openTabs();
+  const kept = location.hash ? null : orNull(() => sessionStorage.getItem(STORED));
+  // Gradio opens a tab by its keys without a click.
+  addEventListener('pagehide', keepTab);
+  await (kept ? openTab(kept, () => !location.hash) : openTabs());
 }
 
 /**
@@ -56,14 +62,29 @@ export const replaceFragment = fragment => history.replaceState(history.state, '
 async function openTabs() {
   const {hash} = location;
   for (const name of tabNamesOf(hash)) {
-    const since = performance.now();
-    let tab = tabNamed(name);
-    while (!tab && performance.now() - since < PATIENCE && location.hash === hash) {
-      await new Promise(resolve => { setTimeout(resolve, TURN); });
-      tab = tabNamed(name);
-    }
-    tab?.click();
+    await openTab(name, () => location.hash === hash);
   }
+}
+
+/**
+ * Open a tab as soon as it is mounted.
+ * @param {string} name in lower case
+ * @param {() => boolean} isWanted whether it still is to be opened
+ */
+async function openTab(name, isWanted) {
+  const since = performance.now();
+  let tab = tabNamed(name);
+  while (!tab && performance.now() - since < PATIENCE && isWanted()) {
+    await new Promise(resolve => { setTimeout(resolve, TURN); });
+    tab = tabNamed(name);
+  }
+  tab?.click();
+}
+
+/** Store which tab is open, for a reload. */
+function keepTab() {
+  const open = findAll(document.body, '[role=tab][aria-selected=true]').find(tab => !tab.closest('.inner'));
+  orNull(() => (open ? sessionStorage.setItem(STORED, nameOf(open)) : sessionStorage.removeItem(STORED)));
 }
 
 /**

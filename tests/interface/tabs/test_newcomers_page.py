@@ -349,3 +349,15 @@ def test_the_page_asks_before_it_is_left_only_where_something_would_be_lost(visi
     tab(visit, "Type assistant")
     page.locator("#chat-text").press_sequentially("Good morning")
     assert leaves_with(page) == ["beforeunload"], "it is written there, and goes with the tab"
+
+
+@pytest.mark.parametrize("name", ["Rewrite", "Highlights", "Type assistant", "Internals"])
+def test_a_reload_opens_the_tab_that_was_open_and_a_link_goes_first(visit: Visit, name: str) -> None:
+    page = tab(visit, name)
+    page.reload()
+    visit.wait_for_status("ready")
+    browsers.expect(page.get_by_role("tab", name=name, exact=True)).to_have_attribute("aria-selected", "true")
+    page.evaluate("location.hash = '#lab-lesson'")
+    page.reload()
+    visit.wait_for_status("ready")
+    browsers.expect(page.get_by_role("tab", name="Lab")).to_have_attribute("aria-selected", "true")
