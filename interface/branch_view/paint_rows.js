@@ -2,6 +2,7 @@
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
 /** @import {Fork} from '../web/core/row_forks.js' */
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
+/** @import {Overlap} from '../web/core/token_spacing.js' */
 import {
   PINNED_SENTENCE, REST_OF_CHOICE, SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
@@ -9,6 +10,7 @@ import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
 import {forkOf, forkSentence} from '../web/core/row_forks.js';
+import {isJoined, tokenOverlaps} from '../web/core/token_spacing.js';
 import {isPartOfWord, sharedButtons} from '../web/core/row_tokens.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
@@ -81,12 +83,14 @@ function paintTokens(tokens, row, {letters, fork}) {
   for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped, .fork')) sign.remove();
   trimChildren(tokens, row.pieces.length);
   const elements = childrenOf(tokens);
-  const shared = sharedButtons(row);
+  const shared = sharedButtons(row), overlaps = tokenOverlaps(row.pieces);
   const buttons = row.pieces.map((piece, index) => {
     const button = elements[index] ?? makeToken(tokens, index);
     paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, fork from row ${fork.row + 1}` : ''));
     setAttribute(button, 'data-shared', index < shared);
-    setAttribute(button, 'data-joined', index > 0 && /\S$/.test(row.pieces[index - 1].text) && /^\S/.test(piece.text));
+    setAttribute(button, 'data-joined', isJoined(row.pieces, index));
+    setAttribute(button, 'data-overlaps', overlaps[index].start + overlaps[index].end > 0);
+    setAttribute(button, 'style', underline(piece.odds.p) + overlapStyle(overlaps[index]));
     return button;
   });
   if (fork) buttons[fork.piece].before(makeTipped('', 'fork', forkSentence(fork)));
@@ -120,7 +124,6 @@ function paintToken(button, {text, ids, odds, isWord, isEdited}, letters, figure
   const before = letters ? `${letters}, continued by ` : '';
   const marks = `${isWord ? ', the word you look for' : ''}${isEdited ? ', changed by you' : ''}`;
   setAttribute(button, 'aria-label', `${before}${spokenText(text)}, ${figure}${marks}`);
-  setAttribute(button, 'style', underline(odds.p));
 }
 
 /**
@@ -128,6 +131,9 @@ function paintToken(button, {text, ids, odds, isWord, isEdited}, letters, figure
  * @param {number} p
  */
 const underline = p => `--odds: ${Math.round(18 + 82 * Math.sqrt(p))}%; --weight: ${(1 + 4 * Math.sqrt(p)).toFixed(1)}px`;
+
+/** @param {Overlap} overlap @returns {string} */
+const overlapStyle = ({start, end}) => (start + end > 0 ? `; --over-start: ${start.toFixed(2)}rem; --over-end: ${end.toFixed(2)}rem` : '');
 
 /**
  * A sign that is no button, with the sentence that explains it.

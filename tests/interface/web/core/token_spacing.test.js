@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {isJoined, tokenOverlaps} from '../../../../interface/web/core/token_spacing.js';
+
+const pieces = (...texts) => texts.map(text => ({text}));
+const overlaps = (...texts) => tokenOverlaps(pieces(...texts)).map(({start, end}) => [Math.sign(start), Math.sign(end)]);
+
+test('a token is joined to the one before it if no space is between them', () => {
+  const row = pieces(' didn', '’', 't', ' know', '\n', 'He');
+  assert.deepEqual(row.map((_, index) => isJoined(row, index)), [false, true, true, false, false, false]);
+  assert.equal(isJoined(row, row.length), false);
+});
+
+test('a narrow token within a word lies over the neighbour that has room', () => {
+  assert.deepEqual(overlaps(' didn', '’', 't', ' know'), [[0, 0], [1, 0], [0, 0], [0, 0]]);
+  assert.deepEqual(overlaps(' I', '’', 'mmmmm'), [[0, 0], [0, 1], [0, 0]]);
+  assert.deepEqual(overlaps(' E', 'leanor'), [[0, 0], [0, 0]], 'the first has room before it');
+  assert.deepEqual(overlaps(' fulcr', 'um'), [[0, 0], [0, 0]], 'the last has room after it');
+  assert.deepEqual(overlaps(' i', 'i', 'i'), [[0, 0], [0, 0], [0, 0]], 'none has room for another');
+});
+
+test('each token keeps the width of a finger', () => {
+  const one = tokenOverlaps(pieces(' keeper', '’', 'keeper', '-', 'keeper'));
+  for (const [index, {start, end}] of one.entries()) assert.ok(index % 2 === 0 || (start > 0 && start + end <= 1.5));
+  // Six letters are 2.6 rem at least: what two neighbours lie over leaves 1.5 of them.
+  assert.ok(one[1].end + one[3].start <= 2.7 - 1.5);
+});
