@@ -176,7 +176,7 @@ CORE_OPTIONS: dict[tuple[str, ...], tuple[CommandOption, ...]] = {
             "--floor",
             float,
             "surprising: minimum probability of the tokens that set a branch apart",
-            0.01,
+            0.003,
             mode="surprising",
         ),
         _repeatable("--ban", int, "banned", "the id of a token that no branch may contain"),

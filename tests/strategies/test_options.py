@@ -55,7 +55,7 @@ DEFAULTS: dict[type[Any], dict[str, Any]] = {
         "k": 5, "depth": 5, "mode": "likely", "until": "tokens", "branch_levels": 2, "cutoff": 0.15, "slope": 1.0,
         "split_limit": 3, "budget": 64, "width": 16, "temperature": 1.0, "top_p": 1.0, "seed": 0,
         "banned": frozenset(), "heal": False, "speculate": False, "stop_at_repetition": False, "contrast": 10.0,
-        "floor": 0.01, "branch_total": 0,
+        "floor": 0.003, "branch_total": 0,
     },
     LogitRules: {
         "max_new_tokens": 40, "min_new_tokens": 0, "repetition_penalty": 1.0, "frequency_penalty": 0.0,

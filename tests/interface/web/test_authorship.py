@@ -202,7 +202,8 @@ class Writer:
         if written:
             options |= {"ids": [1], "written": [[units[1], units[2]]]}
         if self.state.start == self.state.end:
-            made = self.made(text, "chosen", model=model, logprob=sum(logprobs))
+            # The odds are those of the whole row, what was written into it included.
+            made = self.made(text, "chosen", model=model, logprob=None if written else sum(logprobs))
             for place in range(unchosen):
                 made[place] = Character(made[place].text, "example", made[place].birth)
             for place in written:
