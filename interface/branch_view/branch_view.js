@@ -162,7 +162,7 @@ export class BranchView {
   }
 
   /**
-   * While rows are computed, their place is no lower than before: the first views of a search for words have few rows.
+   * Keep the height of the rows, at least, while others are computed: the first views of a search for words have few rows.
    * @param {boolean} computing
    */
   #keepRowsHeight(computing) {

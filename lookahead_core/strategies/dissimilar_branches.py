@@ -63,8 +63,7 @@ def _chosen(growth: Growth, leaves: Sequence[BranchLeaf], likeliest: frozenset[t
     if options.mode == "diverse":
         indices = candidates.choose_diverse(options.k, options.contrast)
     else:
-        beginnings = [{leaf.token_ids[:1], leaf.token_ids[:2]} for leaf in leaves]
-        expected = [index for index, own in enumerate(beginnings) if not likeliest.isdisjoint(own)]
+        expected = {index for index, leaf in enumerate(leaves) if _beginning(leaf, likeliest) in likeliest}
         indices = candidates.choose_surprising(options.k, options.floor, expected)
     return [leaves[index] for index in indices]
 
@@ -80,7 +79,7 @@ def _split(
     """
     extensions: list[tuple[float, tuple[int, ...], BranchLeaf, int | None]] = []
     for leaf in leaves:
-        beginning = leaf.token_ids[:1] if leaf.token_ids[:1] in beginnings else leaf.token_ids[:2]
+        beginning = _beginning(leaf, beginnings)
         so_far = worth(leaf, len(beginning))
         prediction = growth.prediction_after(leaf.node) if growth.can_grow(leaf) else None
         if prediction is None or not prediction.token_ids:
@@ -98,6 +97,11 @@ def _split(
             begun[beginning] += 1
             kept.append(leaf if rank is None else _child(growth, leaf, rank))
     return growth.distinct(kept)
+
+
+def _beginning(leaf: BranchLeaf, beginnings: frozenset[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the first token of a leaf's path, or the first two if the first alone is none of `beginnings`."""
+    return leaf.token_ids[:1] if leaf.token_ids[:1] in beginnings else leaf.token_ids[:2]
 
 
 def _continued(growth: Growth, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:

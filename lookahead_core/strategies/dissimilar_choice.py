@@ -56,7 +56,7 @@ class Candidates:
             chosen.append(max(scores, key=lambda index: scores[index]))
         return chosen
 
-    def choose_surprising(self, k: int, floor: float, expected: Collection[int] = ()) -> list[int]:
+    def choose_surprising(self, k: int, floor: float, expected: Collection[int]) -> list[int]:
         """Return the indices of at most k candidates: the first one, and others that are likely enough but unlike it.
 
         A candidate is likely enough if with it the worth of all chosen ones but the first is at least log(`floor`). The

@@ -54,10 +54,10 @@ const isSpansPatch = value => isPlainObject(value) && isCount(value.from)
   && [value.before, value.after].every(spans => Array.isArray(spans) && spans.every(span => isSpan(span)));
 
 /** @type {(value: any) => boolean} */
-const areIds = value => Array.isArray(value) && value.length <= MOST_IDS && value.every(isCount);
+const areIds = value => Array.isArray(value) && value.every(isCount);
 
 /** @type {(value: unknown) => number[] | null} */
-const idsFrom = value => (Array.isArray(value) && value.length && value.every(isCount) ? [...value] : null);
+const idsFrom = value => (areIds(value) && /** @type {number[]} */ (value).length ? [.../** @type {number[]} */ (value)] : null);
 
 /**
  * The accepted pieces of a list that have ids, are in order and within the text; undefined if the value is no list.
@@ -133,7 +133,7 @@ function sideStepFrom(value) {
   if (!isPlainObject(value) || typeof value.text !== 'string') return null;
   const {id, text, banned, edit} = value;
   if (isCount(id) && typeof banned === 'boolean') return {id, text: labelOf(text), banned};
-  if (!isPlainObject(edit) || ![edit.row, edit.before].every(areIds) || typeof edit.text !== 'string') return null;
+  if (!isPlainObject(edit) || ![edit.row, edit.before].every(ids => areIds(ids) && ids.length <= MOST_IDS) || typeof edit.text !== 'string') return null;
   return {edit: {row: [...edit.row], before: [...edit.before], text: labelOf(edit.text)}, text, pinned: null};
 }
 

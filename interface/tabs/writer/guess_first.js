@@ -146,8 +146,7 @@ export class GuessFirst extends EventTarget {
       return;
     }
     const known = Math.max(LEAST, probability);
-    this.#keep(addGuess(this.#score, known));
-    this.#end(now, checked.focused);
+    this.#end(now, {score: addGuess(this.#score, known), hadFocus: checked.focused});
     this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowPhrase(this.view().rows(), texts, guess), under));
   }
 
@@ -206,14 +205,15 @@ export class GuessFirst extends EventTarget {
   /**
    * Show the rows after a text from now on, and go back to the text.
    * @param {GuessedText} now
-   * @param {boolean} [hadFocus] whether the form had the focus, which a disabled button loses
+   * @param {{score?: GuessScore, hadFocus?: boolean}} [options] `score`: with this guess, if it counts; `hadFocus`: whether the
+   *   form had the focus, which a disabled button loses
    */
-  #end({text}, hadFocus = false) {
+  #end({text}, {score = this.#score, hadFocus = false} = {}) {
     const places = this.#places;
     places.add(placeOf(text));
     const [oldest] = places;
     if (places.size > MOST_PLACES) places.delete(oldest);
-    this.#keep(this.#score);
+    this.#keep(score);
     this.field.value = '';
     const {activeElement} = document, focused = this.form.contains(activeElement) || (hadFocus && activeElement === document.body);
     this.#changed();

@@ -326,6 +326,7 @@ export function caretSentence(text, caret) {
 
 /** What is said of a row that a person has changed, until what follows the change is there. */
 export const ROW_CHANGING = 'What follows your change is being computed.';
+/** What is said where a row that was waited for is not among the complete rows. */
 export const ROW_GONE = 'That branch is no longer among these: nothing was inserted.';
 
 /**

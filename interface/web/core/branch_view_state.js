@@ -282,9 +282,8 @@ function redraw(state) {
     rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
   }
   const followedAt = editedPosition(rows, state.followed?.edit ?? null);
-  const changes = state.followed && !state.followed.seen && !followedAt && state.status.state === 'thinking';
-  const drawn = {...base, rows: changes ? withChange(rows, /** @type {any} */ (state.followed).edit) : rows};
-  const next = {...state, drawn, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
+  const edit = followedAt || state.followed?.seen || state.status.state !== 'thinking' ? null : state.followed?.edit;
+  const next = {...state, drawn: {...base, rows: edit ? withChange(rows, edit) : rows}, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
   return next.pointed && !targetExists(next, next.pointed) ? {...next, pointed: null} : next;
 }
 

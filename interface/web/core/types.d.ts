@@ -286,8 +286,7 @@ export interface Row {
   excludes: string;
 }
 
-/** A row of a revision of the text. */
-/** `changing`: a person has changed it, and what follows the change is being computed. */
+/** A row of a revision of the text. `changing`: a person has changed it, and what follows the change is being computed. */
 export interface DrawnRow extends Row { revision: number; changing?: boolean }
 
 /**

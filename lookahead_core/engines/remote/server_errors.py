@@ -12,7 +12,7 @@ ATTEMPTS = 4
 BACK_OFF = 0.25
 """Seconds before the second attempt; each further wait is twice as long."""
 LONGEST_WAIT = 10.0
-"""Seconds that a server's Retry-After may ask for at most, in all attempts together; for more the fault is raised."""
+"""Maximum seconds to wait because of Retry-After, in all attempts together; the fault is raised if it would be more."""
 
 
 class ServerFault(NoRoom):
