@@ -58,14 +58,15 @@ export function progressSentence({runs: counts}, depths, runs) {
 const withUnit = (value, unit) => `${figure(value)}\u00a0${unit}`;
 
 /**
- * A time in seconds, or in milliseconds if it is short, with its spread in the same unit.
+ * A time in seconds, or in milliseconds if it is short, with its spread in the same unit. A line may break before either, and
+ * before "to": the widest form would not fit into a column on a phone.
  * @param {number} median in seconds, as the others
  * @param {number} [least]
  * @param {number} [most]
  */
 function duration(median, least = median, most = median) {
   const [factor, unit] = median < 0.1 ? [1000, 'ms'] : [1, 's'];
-  return withUnit(factor * median, unit) + (most > least ? ` (${figure(factor * least)}\u00a0to\u00a0${figure(factor * most)})` : '');
+  return withUnit(factor * median, unit) + (most > least ? ` (${figure(factor * least)} to\u00a0${figure(factor * most)})` : '');
 }
 
 /**

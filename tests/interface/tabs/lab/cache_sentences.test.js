@@ -46,6 +46,7 @@ test('times of several runs are medians, with the shortest and the longest', () 
 test('a short time is in milliseconds', () => {
   const short = row(2, {cached_seconds: 0.00123, cached_seconds_least: 0.00111, cached_seconds_most: 0.0025, runs: 3});
   assert.equal(said(costRows(view(row(1), short)))[0][1], '1.23 ms (1.11 to 2.5)');
+  assert.deepEqual(costRows(view(row(1), short))[0][1].split(' '), ['1.23\u00a0ms', '(1.11', 'to\u00a02.5)']);
 });
 
 test('the progress says which depth of which run was computed', () => {
