@@ -20,8 +20,9 @@ from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
     from interface.server.model_loading import ModelLoader
-    from lookahead_core.serving.calls import Calls, Reading
+    from lookahead_core.serving.calls import Reading
     from lookahead_core.serving.scheduler import Scheduler
+    from lookahead_core.serving.tree_pool import TreePool
 
 T = TypeVar("T")
 NAMES = (
@@ -113,7 +114,7 @@ class CallRunner:
         self._running.update(holders)
         self.loader.counts.calls[name] += 1
         try:
-            return await self._run(self._limited_steps(name, valid), on_reading)
+            return await self._run(self._limited_steps(name, valid, caller), on_reading)
         finally:
             self._running.subtract(holders)
             for holder in holders:
@@ -133,11 +134,10 @@ class CallRunner:
             raise TooMany(f"{MOST_RUNNING} calls of all people are running already, {end}")
 
     @cached_property
-    def _calls(self) -> Calls:
-        from lookahead_core.serving.calls import Calls
+    def _tree_pool(self) -> TreePool:
+        from lookahead_core.serving.tree_pool import TreePool
 
-        assert self.loader.model is not None
-        return Calls(self.loader.model)
+        return TreePool()
 
     @cached_property
     def _call_check(self) -> CallCheck:
@@ -175,9 +175,14 @@ class CallRunner:
         if self.loader.model is None:
             raise NotReady(f"The model is not loaded yet ({loading.sentence}): try again soon.")
 
-    def _limited_steps(self, name: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any] | Reading | None]:
+    def _limited_steps(
+        self, name: str, arguments: Mapping[str, Any], caller: Caller
+    ) -> Iterator[dict[str, Any] | Reading | None]:
         """Yield a call's steps: None or a `Reading` after each pass, then the result; see `limited`."""
-        steps = self._calls.steps(name, arguments)
+        from lookahead_core.serving.calls import Calls
+
+        assert self.loader.model is not None
+        steps = Calls(self.loader.model, self._tree_pool, owner=caller).steps(name, arguments)
         yield from limited(self.loader.scheduler, steps, self._seconds, "call", lambda fact: isinstance(fact, dict))
 
     async def _run(

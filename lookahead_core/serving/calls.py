@@ -7,7 +7,7 @@ step per forward pass, so that a server can take turns; called as a function it 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, cast
 
@@ -71,12 +71,14 @@ class Calls:
 
     A call raises ValueError for a wrong argument, and LookaheadError if the model cannot do what it asks for. Trees of
     earlier calls are kept in `tree_pool`, a new `TreePool` if it is None: if one of them holds more than half of a
-    call's tokens, from the first on, what was computed for these is not computed again.
+    call's tokens, from the first on, what was computed for these is not computed again. Only trees of calls with the
+    same `owner` are used: who asks, in a pool for several people.
     """
 
-    def __init__(self, model: Model, tree_pool: TreePool | None = None) -> None:
+    def __init__(self, model: Model, tree_pool: TreePool | None = None, *, owner: Hashable = None) -> None:
         self.model = model
         self.tree_pool = TreePool() if tree_pool is None else tree_pool
+        self.owner = owner
 
     def steps(self, name: str, arguments: Mapping[str, Any]) -> Steps:
         """Return the steps of the call `name` with these arguments: None or a `Reading` per step, then the answer.
@@ -416,7 +418,7 @@ class Calls:
             written, tokens = chat.last_message, list(chat.tokens)
             if grows:
                 self._check_opening_length(chat.opening_length)
-        with self.tree_pool.borrow([token.token_id for token in tokens]) as tree:
+        with self.tree_pool.borrow([token.token_id for token in tokens], self.owner) as tree:
             call_document = CallDocument.open(self.model, written, tokens, chat, tree)
             try:
                 yield call_document

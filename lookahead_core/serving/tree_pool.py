@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lookahead_core.errors import InvalidLogits
@@ -15,8 +15,8 @@ from lookahead_core.validation import check_integer
 class TreePool:
     """Keeps at most `capacity` trees for later calls, each borrowed by one call at a time; drops the longest unused.
 
-    Borrowed trees do not count. A tree holds predictions and nothing about who asked for them: an answer is the same
-    with and without the pool. All methods may be called from any thread.
+    Borrowed trees do not count. An answer is the same with and without the pool. It comes sooner with it, which would
+    tell an owner what others have asked: a tree is lent to its owner only. All methods may be called from any thread.
     """
 
     def __init__(
@@ -31,17 +31,17 @@ class TreePool:
         self._max_idle_seconds = max_idle_seconds
         self._clock = clock
         self._lock = threading.RLock()  # re-entrant: garbage collection may return a tree within one of these methods
-        self._free: list[tuple[TokenTree, float]] = []
-        """Each tree with the time of its return, the longest unused first."""
+        self._free: list[tuple[TokenTree, Hashable, float]] = []
+        """Each tree with its owner and the time of its return, the longest unused first."""
 
     @contextmanager
-    def borrow(self, token_ids: Sequence[int]) -> Iterator[TokenTree]:
-        """A context manager: the free tree that has the longest prefix of these tokens as a path, or a new tree.
+    def borrow(self, token_ids: Sequence[int], owner: Hashable = None) -> Iterator[TokenTree]:
+        """A context manager: the owner's free tree that has the longest prefix of these tokens as a path, or a new one.
 
         A tree that has at most half of the tokens is not lent. The tree, also a new one, goes to the pool at the end,
         unless the call ends with InvalidLogits: then keys and values of the tree's cache may be invalid.
         """
-        tree, valid = self._take(token_ids), True
+        tree, valid = self._take(token_ids, owner), True
         try:
             yield tree
         except InvalidLogits:
@@ -49,32 +49,33 @@ class TreePool:
             raise
         finally:
             if valid:
-                self._return(tree)
+                self._return(tree, owner)
 
     @property
     def free_trees(self) -> list[TokenTree]:
         """The trees that nobody has borrowed now, the longest unused first."""
-        return [tree for tree, _ in self._free]
+        return [tree for tree, _, _ in self._free]
 
     def __len__(self) -> int:
         return len(self._free)
 
-    def _take(self, token_ids: Sequence[int]) -> TokenTree:
+    def _take(self, token_ids: Sequence[int], owner: Hashable) -> TokenTree:
         with self._lock:
             self._drop_idle()
-            candidates = [(_known_length(tree, token_ids), index) for index, (tree, _) in enumerate(self._free)]
+            own = [(tree, index) for index, (tree, its_owner, _) in enumerate(self._free) if its_owner == owner]
+            candidates = [(_known_length(tree, token_ids), index) for tree, index in own]
             known, index = max(candidates, default=(0, 0))
             return self._free.pop(index)[0] if known * 2 > len(token_ids) else TokenTree()
 
-    def _return(self, tree: TokenTree) -> None:
+    def _return(self, tree: TokenTree, owner: Hashable) -> None:
         with self._lock:
-            self._free.append((tree, self._clock()))
+            self._free.append((tree, owner, self._clock()))
             self._drop_idle()
             del self._free[: max(0, len(self._free) - self._capacity)]
 
     def _drop_idle(self) -> None:
         oldest = self._clock() - self._max_idle_seconds
-        self._free = [(tree, used) for tree, used in self._free if used >= oldest]
+        self._free = [each for each in self._free if each[2] >= oldest]
 
 
 def _known_length(tree: TokenTree, token_ids: Sequence[int]) -> int:

@@ -17,6 +17,7 @@ from lookahead_core.serving.tree_pool import TreePool
 from lookahead_core.text.chat import tokenize_conversation
 from tests.conftest import CORPUS, byte_level, tiny_llama
 from tests.support.scripted_model import parrot
+from tests.support.witness import around
 from tests.text.test_chat import PLAIN, PLAIN_TEXT_TURNS
 
 TALK = [{"role": "user", "content": "The sea <|end|> 🙂"}, {"role": "assistant", "content": "The old "}]
@@ -291,6 +292,28 @@ def test_the_tree_that_knows_most_tokens_is_lent_if_it_knows_more_than_half() ->
         assert tree not in now, "half of them is not more than half"
     with pool.borrow([]) as tree:
         assert tree not in now
+
+
+def test_a_tree_is_lent_to_its_owner_only() -> None:
+    pool = TreePool()
+    with pool.borrow([1, 2], "Ada") as hers:
+        hers.descend(hers.root, [1, 2])
+    with pool.borrow([1, 2], "Ben") as his, pool.borrow([1, 2]) as nobodys:
+        assert len({id(hers), id(his), id(nobodys)}) == 3 and not his.root.children
+        assert his.session_key != hers.session_key
+    with pool.borrow([1, 2], "Ada") as again:
+        assert again is hers
+
+
+def test_what_one_owner_has_asked_saves_another_no_work(model: Model) -> None:
+    read: list[int] = []
+    counted, pool = around(model, lambda: read.append(1)), TreePool()
+    passes = []
+    for owner in ("Ada", "Ben", "Ada"):
+        read.clear()
+        Calls(counted, pool, owner=owner).logprobs("The sea was very quiet")
+        passes.append(len(read))
+    assert passes[0] == passes[1] > passes[2]
 
 
 def test_a_tree_is_dropped_after_the_maximum_idle_time() -> None:

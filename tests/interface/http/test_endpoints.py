@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import http.client
 import json
 import math
@@ -19,6 +20,7 @@ from interface import ModelLoader
 from interface.http.endpoints import _while_connected
 from interface.server import call_runner as callers
 from interface.server.call_runner import AT_ONCE, CallRunner, NotReady, TooMany, TooMuch, checked
+from interface.server.callers import CALLER, Caller
 from interface.server.error_sentences import UNEXPECTED, status
 from lookahead_core import Model, ModelError
 from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
@@ -297,10 +299,27 @@ def test_a_call_ends_when_its_model_time_is_used_up(model: Model) -> None:
         with pytest.raises(TooMuch, match="ask for less"):
             asyncio.run(caller.answer(name, given))
         assert passes <= 11, "however busy the machine is, the eleventh pass ends after more than 0.2 seconds"
-        assert len(caller._calls.tree_pool) > 0, "what was borrowed is back at once"
+        assert len(caller._tree_pool) > 0, "what was borrowed is back at once"
     assert asyncio.run(CallRunner(loader).answer("lookahead", {"text": "a", "depth": 1}))["branches"], (
         "it is free again"
     )
+
+
+def test_the_work_of_a_call_is_not_used_again_for_another_address(model: Model) -> None:
+    passes = 0
+
+    def count() -> None:
+        nonlocal passes
+        passes += 1
+
+    runner, counts = CallRunner(loaded(around(model, count))), []
+    for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1"):
+        passes = 0
+        own = contextvars.copy_context()
+        own.run(CALLER.set, Caller(address))
+        own.run(asyncio.run, runner.answer("logprobs", {"text": "The sea was very quiet"}))
+        counts.append(passes)
+    assert counts[0] == counts[1] > counts[2]
 
 
 def test_an_invalid_call_is_refused_while_the_model_is_busy(model: Model) -> None:
