@@ -129,7 +129,7 @@ export function coverageCaption(drawn) {
   if (temperature > 0 && topP < 1) return `of what top-p ${topP} leaves`;
   const ofWords = (drawn.wordError ?? null) !== null;
   // Rows that are told apart by several tokens hold neither one word nor one token each.
-  return `of what the model thinks could come next${ofWords ? ', in words' : drawn.firsts === false ? '' : ', in tokens'}`;
+  return `of what the model thinks comes next${ofWords ? ', in words' : drawn.firsts === false ? '' : ', in tokens'}`;
 }
 
 /**

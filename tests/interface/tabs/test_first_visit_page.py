@@ -74,6 +74,22 @@ def test_the_box_is_empty_and_usable_and_the_example_says_that_it_is_stored(firs
     assert first.page.locator("#branches").get_attribute("data-state") == "empty"
 
 
+@pytest.mark.parametrize("width", [1280, 1100, 900, 390])
+def test_the_mark_of_the_example_covers_no_word_of_the_sentence(first: Visit, width: int) -> None:
+    first.page.set_viewport_size({"width": width, "height": 800})
+    over = first.page.evaluate(
+        """() => {
+          const mark = document.querySelector('.cover .stored').getBoundingClientRect(), words = document.createRange();
+          return [...document.querySelectorAll('.cover .sum > *')].filter(part => {
+            words.selectNodeContents(part);
+            const text = words.getBoundingClientRect(), shown = part.getBoundingClientRect();
+            return Math.min(text.right, shown.right) > mark.left && text.top < mark.bottom && text.bottom > mark.top;
+          }).map(part => part.textContent);
+        }"""
+    )
+    assert over == []
+
+
 def stored_pieces(branch: int) -> list[str]:
     stored = json.loads(example.FILE.read_text(encoding="utf-8"))["view"]["branches"]
     return [piece["text"] for piece in stored[branch]["pieces"]]

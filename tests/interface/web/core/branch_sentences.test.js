@@ -29,16 +29,16 @@ test('an ending is explained with its odds', () =>
 test('the coverage sentence says how many branches there are and what they hold', () => {
   assert.deepEqual([words.coverageSubject(1), words.coverageSubject(5)], ['This one holds', 'These 5 hold']);
   const ofWhat = (given, banned, next = ' sea') => words.coverageCaption({given, wanted: {banned}, without: [], rows: [{pieces: [{text: next}]}]});
-  assert.equal(ofWhat(''), 'of what the model thinks could come next, in tokens');
-  for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks could come next, in tokens', 'no row continues the word');
-  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks could come next, in tokens');
-  assert.equal(ofWhat('', 1), 'of what the model thinks could come next, in tokens', 'bans have a line of their own');
+  assert.equal(ofWhat(''), 'of what the model thinks comes next, in tokens');
+  for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks comes next, in tokens', 'no row continues the word');
+  assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks comes next, in tokens');
+  assert.equal(ofWhat('', 1), 'of what the model thinks comes next, in tokens', 'bans have a line of their own');
   const deep = {given: '', wanted: {}, without: [], rows: [], firsts: false};
-  assert.equal(words.coverageCaption(deep), 'of what the model thinks could come next');
-  assert.equal(words.coverageCaption({...deep, wordError: 0.001}), 'of what the model thinks could come next, in words', 'one word of each row');
+  assert.equal(words.coverageCaption(deep), 'of what the model thinks comes next');
+  assert.equal(words.coverageCaption({...deep, wordError: 0.001}), 'of what the model thinks comes next, in words', 'one word of each row');
   const begun = {given: ' lig', wanted: {}, without: [], rows: [{pieces: [{text: 'ht'}]}]};
-  assert.equal(words.coverageCaption({...begun, wordError: 0}), 'of what the model thinks could come next, in words');
-  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks could come next');
+  assert.equal(words.coverageCaption({...begun, wordError: 0}), 'of what the model thinks comes next, in words');
+  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks comes next');
 });
 
 test('where rows lengthen the last word, it is said that another temperature moves them', () => {
