@@ -1,7 +1,7 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  continuationLabel, endsInWord, formatCount, formatNumber, formatPercent, isSigns, quotedText, spokenLabel,
+  bitsOfNats, continuationLabel, endsInWord, formatCount, formatNumber, formatPercent, isSigns, quotedText, spokenLabel,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
@@ -34,7 +34,7 @@ const continuedSign = (one, entry) => (!one.end && endsInWord(one.text ?? '') &&
 export const alternativeLabel = (one, entry) => continuationLabel(one) + continuedSign(one, entry);
 
 /** What the figures of `wordSummary` mean. */
-export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, minus the logarithm of its chance. Entropy: how uncertain the model was before it; 0 is certain. Both in nats; 1 nat is 1.44 bits.';
+export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, in bits: 1 for a chance of 50 %, 10 for one of 0.1 %. Entropy: how uncertain the model was before it, in bits: 0 is certain, 1 is two equally likely tokens.';
 
 /**
  * What the branches at a word are.
@@ -133,6 +133,9 @@ export const highlightSentence = ({entry, text}, number, count) => `Highlight ${
  */
 export const chanceFigure = ({rank, entry: {loss}}) => (rank < Infinity ? formatPercent({p: loss === null ? 0 : Math.exp(-loss)}) : '');
 
+/** @param {number} nats */
+const inBits = nats => `${bitsOfNats(nats).toFixed(2)} bits`;
+
 /**
  * One line: the rank of the word among the model's choices, its odds, loss and entropy. Of a character of several tokens
  * the odds are those of all its tokens, and the rank is that of one.
@@ -141,7 +144,7 @@ export const chanceFigure = ({rank, entry: {loss}}) => (rank < Infinity ? format
 export function wordSummary({ids, place, loss, rank, entropy, seen_from: from, token}) {
   if (rank === null) return `${quotedText(token)}: ${NO_ODDS}`;
   const share = loss === null ? 'impossible' : formatPercent(oddsOf(-loss)), choice = `choice ${formatNumber(rank)}`;
-  const figure = loss === null ? '' : ` · loss ${loss.toFixed(2)}`, spread = ` · entropy ${(entropy ?? 0).toFixed(2)}`;
+  const figure = loss === null ? '' : ` · loss ${inBits(loss)}`, spread = ` · entropy ${inBits(entropy ?? 0)}`;
   const seen = from ? ` · read from character ${formatNumber(from + 1)} on` : '';
   if (ids.length === 1) return `${quotedText(token)}: ${choice}, ${share}${figure}${spread}${seen}`;
   return `${quotedText(token)}: ${share}${figure} · token ${place + 1} of its ${ids.length}: ${choice}${spread}${seen}`;

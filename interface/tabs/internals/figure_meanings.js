@@ -19,7 +19,7 @@ const FIGURES = [
   ['Choice', CHOICE],
   ['raw', RAW],
   ['processed', PROCESSED],
-  ['entropy', 'Entropy: how uncertain the model is here; 0 is certain, and 2.3 nats is as uncertain as ten equally likely tokens.'],
+  ['entropy', 'Entropy: how uncertain the model is here; 0 is certain, and 3.3 bits is as uncertain as ten equally likely tokens.'],
 ];
 
 /**

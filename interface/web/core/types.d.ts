@@ -638,7 +638,7 @@ export interface AlternativeFit {
   following: string;
 }
 
-/** A character or word of the analysed text with its figures; null where nothing precedes it. */
+/** A character or word of the analysed text with its figures, in nats; null where nothing precedes it. */
 export interface HighlightEntry {
   start: number;
   end: number;
@@ -681,6 +681,7 @@ export interface InternalsView {
   tokens: InternalsToken[];
   nodes: string[];
   spelled: Record<number, SpelledToken>;
+  /** In nats. */
   entropies: number[];
   cost: ViewCost;
 }

@@ -406,7 +406,8 @@ def test_the_table_has_the_figures_of_every_token_and_the_underline_its_entropy(
         cells = [cell.strip() for cell in row.locator("td").all_inner_texts()]
         assert cells[:2] == [str(entry.start), str(entry.end)]
         assert cells[5] == (str(entry.rank) if entry.rank else "–")
-        assert cells[3] == (f"{entry.loss:.2f}" if entry.loss is not None else "–")
+        for cell, nats in ((cells[3], entry.loss), (cells[6], entry.entropy)):
+            assert cell == "–" if nats is None else float(cell) == pytest.approx(nats / math.log(2), abs=0.006), "bits"
     first = {entry.word: entry for entry in reversed(found.entries)}
     entropies = [first[word].entropy or 0 for word in sorted(first)]
     bands = visit.page.locator("#highlights .word").evaluate_all("all => all.map(one => Number(one.dataset.fork))")
@@ -539,10 +540,10 @@ def test_a_character_of_several_tokens_shows_its_own_probability_and_that_of_its
         "alternatives": alternatives,
     }  # fmt: skip
     line, verdicts = tiny.page.evaluate(TOLD, entry)
-    assert line.replace("\u00a0", " ") == "“🦊”: 10 % · loss 2.30 · token 2 of its 3: choice 2 · entropy 1.50"
+    assert line.replace("\u00a0", " ") == "“🦊”: 10 % · loss 3.32 bits · token 2 of its 3: choice 2 · entropy 2.16 bits"
     assert verdicts == ["…", "as written", "…"], "it is the token of that place that was written there"
     line, verdicts = tiny.page.evaluate(TOLD, entry | {"token": " fox", "ids": [9], "place": 0, "rank": 3})
-    assert line.replace("\u00a0", " ") == "“fox”: choice 3, 10 % · loss 2.30 · entropy 1.50"
+    assert line.replace("\u00a0", " ") == "“fox”: choice 3, 10 % · loss 3.32 bits · entropy 2.16 bits"
     assert verdicts == ["…", "…", "as written"]
 
 

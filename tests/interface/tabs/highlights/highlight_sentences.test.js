@@ -13,16 +13,16 @@ const alternatives = entry => said(sentences.alternativesSentence(entry));
 const entry = {ids: [12], place: 0, loss: Math.log(4), rank: 3, entropy: 2.345, seen_from: 0, token: ' keeper', end: 10, word: [3, 10]};
 
 test('the summary of a word has its choice, odds, loss and entropy', () => {
-  assert.equal(summary(entry), '“keeper”: choice 3, 25 % · loss 1.39 · entropy 2.35');
-  assert.equal(summary({...entry, rank: 1234}), '“keeper”: choice 1,234, 25 % · loss 1.39 · entropy 2.35');
+  assert.equal(summary(entry), '“keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits');
+  assert.equal(summary({...entry, rank: 1234}), '“keeper”: choice 1,234, 25 % · loss 2.00 bits · entropy 3.38 bits');
 });
 
 test('a word that the model excludes is impossible', () => {
-  assert.equal(summary({...entry, loss: null}), '“keeper”: choice 3, impossible · entropy 2.35');
+  assert.equal(summary({...entry, loss: null}), '“keeper”: choice 3, impossible · entropy 3.38 bits');
 });
 
 test('of a character of several tokens the odds are of all, the choice of one', () => {
-  assert.equal(summary({...entry, ids: [12, 13, 14], place: 1, token: '🙂'}), '“🙂”: 25 % · loss 1.39 · token 2 of its 3: choice 3 · entropy 2.35');
+  assert.equal(summary({...entry, ids: [12, 13, 14], place: 1, token: '🙂'}), '“🙂”: 25 % · loss 2.00 bits · token 2 of its 3: choice 3 · entropy 3.38 bits');
 });
 
 test('the summary says from which character the model has read', () => {
