@@ -7,7 +7,7 @@ import {
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
 const MOST_TIMES = 100_000;   // larger ratios are shown as more than this
 const NOTABLE_TIMES = 10;      // a word is marked at first where the model's first choice was so many times likelier, or more
-const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
+const NOT_PREDICTED = 'No text comes before it, so the model did not predict it.';
 
 /** @param {number} logprob */
 const oddsOf = logprob => ({p: Math.exp(logprob)});
@@ -142,7 +142,7 @@ const inBits = nats => `${bitsOfNats(nats).toFixed(2)} bits`;
  * @param {HighlightEntry} entry
  */
 export function wordSummary({ids, place, loss, rank, entropy, seen_from: from, token}) {
-  if (rank === null) return `${quotedText(token)}: ${NO_ODDS}`;
+  if (rank === null) return `${quotedText(token)}: ${NOT_PREDICTED}`;
   const share = loss === null ? 'impossible' : formatPercent(oddsOf(-loss)), choice = `choice ${formatNumber(rank)}`;
   const figure = loss === null ? '' : ` · loss ${inBits(loss)}`, spread = ` · entropy ${inBits(entropy ?? 0)}`;
   const seen = from ? ` · read from character ${formatNumber(from + 1)} on` : '';

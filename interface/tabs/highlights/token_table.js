@@ -13,9 +13,9 @@ const HEADS = [
   ['Token', 'The tokens of your text in order: words, parts of words, and signs.', 'words'],
   ['Loss', 'Loss: how much the token surprised the model, in bits; 0 is no surprise, 1 is a chance of 50 %, and 3.3 is one of 10 %.'],
   ['Relative', 'Relative: the loss as a share of the highest loss in the text.'],
-  ['Rank', 'Rank: the place of the token among all, ordered by their probability here; 1 is the likeliest.'],
+  ['Rank', 'Rank: the place of the token among all, ordered by their chance here; 1 is the likeliest.'],
   ['Entropy', 'Entropy: how uncertain the model was here, in bits; 0 is certain, and 3.3 is as uncertain as ten equally likely tokens.'],
-  ['Alternatives', 'The likeliest tokens here, each with its probability.', 'words'],
+  ['Alternatives', 'The likeliest tokens here, each with its chance.', 'words'],
 ];
 
 /** @param {number | null} number */
@@ -30,7 +30,7 @@ function tableRow(entry) {
   /** @type {[text: string | number, className?: string][]} */
   const cells = [
     [start], [end], [visibleText(token), 'words'], [bitsFigure(loss)], [figure(relative)], [rank ?? '–'], [bitsFigure(entropy)],
-    [entry.alternatives.length ? alternativesSentence(entry) : 'no odds: no text comes before it', 'words'],
+    [entry.alternatives.length ? alternativesSentence(entry) : 'none: no text comes before it', 'words'],
   ];
   made.append(...cells.map(([text, className = '']) => make('td', {text, className})));
   return made;

@@ -158,7 +158,7 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
 def test_options_change_the_row_of_odds_at_once_and_draws_come_as_often(tiny: Visit, tiny_page: str) -> None:
     page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=2&samples=1&beams=0")
     effect = page.locator("#lab-decoding .options")
-    browsers.expect(effect).to_have_text("The options leave the odds as the model gives them.")
+    browsers.expect(effect).to_have_text("The options leave the chances as the model gives them.")
     texts = page.locator("#lab-decoding .texts").inner_text()
     page.locator("#decoding-top-k").fill("3")
     browsers.expect(effect).to_have_text(re.compile("9 of the 12 tokens shown cannot be drawn"), timeout=PATIENCE)

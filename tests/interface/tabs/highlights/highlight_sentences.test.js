@@ -31,7 +31,7 @@ test('the summary says from which character the model has read', () => {
 });
 
 test('the first token has no odds', () => {
-  assert.equal(summary({...entry, rank: null}), '“keeper”: No text comes before it, so the model has no odds for it.');
+  assert.equal(summary({...entry, rank: null}), '“keeper”: No text comes before it, so the model did not predict it.');
 });
 
 test('alternatives are one line with their odds', () => {

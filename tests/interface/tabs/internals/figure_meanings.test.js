@@ -23,7 +23,7 @@ test('words about a message and about the likeliest token need no meaning', () =
   const [, , message] = explainedFigures(tokenFacts({spelled}, {id: 7, message: 0}, 3, ['user']));
   assert.deepEqual(message, {text: "message 1, the user's", meaning: ''});
   const [likeliest, entropy] = explainedFigures(tokenSummary({entropies: [1]}, {id: null, rank: null}, 1, rows));
-  assert.deepEqual([likeliest.meaning, entropy.text], ['', 'entropy of the raw odds 1.44 bits'], 'a dot in a token is no separator');
+  assert.deepEqual([likeliest.meaning, entropy.text], ['', 'entropy of the raw probabilities 1.44 bits'], 'a dot in a token is no separator');
 });
 
 test('every column has a meaning', () => {
