@@ -336,3 +336,18 @@ export function partOf(fragment) {
 
 /** The address that opens a step's experiment and runs it. @param {Step} step */
 export const experimentLink = ({page, run}) => runLink(`#lab-${page}`, run);
+
+const CAME_FROM = 'lesson';   // the field of an experiment's address that holds the step that links to it
+
+/** The same with the number of the step, to which the experiment's page then has a link back. @param {string} part */
+export const linkFromStep = part => `${experimentLink(STEPS[Number(part) - 1])}&${CAME_FROM}=${part}`;
+
+/**
+ * The step that links to an experiment's address; empty if none does.
+ * @param {string} fragment
+ * @param {string} mark that the fragments of the experiment's page begin with: "#lab-cache"
+ */
+export function stepLinkingTo(fragment, mark) {
+  const [own, query = ''] = fragment.split('?', 2), part = new URLSearchParams(query).get(CAME_FROM) ?? '';
+  return own === mark && Number(part) && PARTS.includes(part) ? part : '';
+}
