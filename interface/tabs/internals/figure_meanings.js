@@ -35,9 +35,12 @@ export const COLUMNS = [
 ];
 
 /**
- * The parts of a line, which dots separate, each with the sentence that explains its figure; empty for a part without one.
+ * The parts of a line, which dots separate, each with the sentence that explains its figure, and the term that the sentence
+ * begins with; empty for a part without one.
  * @param {string} line
- * @returns {{text: string, meaning: string}[]}
+ * @returns {{text: string, meaning: string, term: string}[]}
  */
-export const explainedFigures = line =>
-  line.split(' · ').map(text => ({text, meaning: FIGURES.find(([beginning]) => text.startsWith(beginning))?.[1] ?? ''}));
+export const explainedFigures = line => line.split(' · ').map(text => {
+  const meaning = FIGURES.find(([beginning]) => text.startsWith(beginning))?.[1] ?? '';
+  return {text, meaning, term: /^(\w+): /.exec(meaning)?.[1] ?? ''};
+});

@@ -29,8 +29,11 @@ export function paintDetails(element, view, index, processing, roles) {
 }
 
 /** @param {string} line figures between dots */
-const figureNodes = line => explainedFigures(line).flatMap(({text, meaning}, index) =>
-  [index ? ' · ' : '', meaning ? explain(make('span', {text}), meaning) : text]);
+const figureNodes = line => explainedFigures(line).flatMap(({text, meaning, term}, index) => {
+  const figure = make('span', {text});
+  figure.dataset.term = term;   // its line in the help, without the figure
+  return [index ? ' · ' : '', meaning ? explain(figure, meaning) : text];
+});
 
 /** @param {OddsRow[]} rows */
 function oddsTable(rows) {
