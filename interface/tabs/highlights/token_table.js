@@ -11,7 +11,7 @@ const HEADS = [
   ['Start', 'Start: how many characters stand before the token.'],
   ['End', 'End: how many characters the text has up to the end of the token.'],
   ['Token', 'The tokens of your text in order: words, parts of words, and signs.', 'words'],
-  ['Loss', 'Loss: how much the token surprised the model, in bits; 0 is no surprise, 1 is a chance of 50 %, and 3.3 is one of 10 %.'],
+  ['Loss', 'Loss: how much the token surprised the model, in bits; 0 is no surprise, 1 is a chance of 50\u00a0%, and 3.3 is one of 10\u00a0%.'],
   ['Relative', 'Relative: the loss as a share of the highest loss in the text.'],
   ['Rank', 'Rank: the place of the token among all, ordered by their chance here; 1 is the likeliest.'],
   ['Entropy', 'Entropy: how uncertain the model was here, in bits; 0 is certain, and 3.3 is as uncertain as ten equally likely tokens.'],

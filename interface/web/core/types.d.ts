@@ -658,8 +658,11 @@ export interface HighlightEntry {
 
 export interface HighlightsView { entries: HighlightEntry[]; marks: number[]; sentence?: string | null }
 
-/** A word of the analysed text; `entry` is the one that is shown, `rank` its place among the highlights. */
-export interface MarkedWord { from: number; entries: HighlightEntry[]; entry: HighlightEntry; rank: number; text: string }
+/**
+ * A word of the analysed text; `entry` is the one that is shown, `rank` its place among the highlights, `before` the number of
+ * words that the model has read before it, signs not counted; infinite after an instruction.
+ */
+export interface MarkedWord { from: number; entries: HighlightEntry[]; entry: HighlightEntry; rank: number; text: string; before: number }
 
 // Internals tab.
 

@@ -219,9 +219,32 @@ def test_a_card_without_figures_holds_one_sentence_and_the_alternatives(visit: V
     headline, *lines = about.inner_text().split("\n")
     assert headline.startswith("The model expected ")
     said = [label_of(fit.alternative.text or "") for fit in fits]
-    found = [line.strip() for line in lines if line.strip()]
+    beginning = about.locator(".beginning").all_inner_texts()
+    assert len(beginning) == (entry.start < len("After careful consideration"))
+    found = [line.strip() for line in lines if line.strip() and line not in beginning]
     assert [line for line in found if line not in PHRASES.values()] == said
     assert found.count(PHRASES[True]) == sum(fit.drops_in is True for fit in fits)
+
+
+@in_a_browser
+def test_the_card_of_a_word_near_the_beginning_says_that_little_stands_before_it(tiny: Visit) -> None:
+    page, why = tiny.page, tiny.page.locator("#highlights-about .beginning")
+
+    def point_at(text: str) -> None:
+        word = page.locator(f'#highlights .word:text-is("{text}")')
+        word.hover()
+        browsers.expect(word).to_have_attribute("aria-describedby", "highlights-about")
+
+    tiny.analyse("I was born in a lighthouse.")
+    point_at("was")
+    browsers.expect(why).to_have_text(re.compile("^Only 1 word stands before it, so the model knows little yet"))
+    point_at("lighthouse")
+    browsers.expect(why).to_have_count(0)
+    page.locator("#highlights-prompt").fill("Tell a story.")
+    page.wait_for_selector("#highlights[data-stale]")
+    page.wait_for_selector("#highlights[data-state=settled]:not([data-stale])")
+    point_at("was")
+    browsers.expect(why).to_have_count(0)
 
 
 @in_a_browser

@@ -98,6 +98,14 @@ test('the headline of the first word says that there is nothing to expect', () =
   assert.match(sentences.headline({...entry, rank: null, alternatives: []}), /^No text comes before this word/);
 });
 
+test('near the beginning of a text the card says why a word is a surprise there', () => {
+  const why = (before, rank = 40) => sentences.beginningSentence({rank}, before);
+  assert.equal(why(1), 'Only 1 word stands before it, so the model knows little yet: most words are a surprise here.');
+  assert.equal(why(2), 'Only 2 words stand before it, so the model knows little yet: most words are a surprise here.');
+  assert.match(why(0), /^No word stands before it, so /);
+  assert.deepEqual([why(3), why(Infinity), why(1, 1), why(0, null)], ['', '', '', ''], 'further on, expected, or not predicted');
+});
+
 // A word at which the model's first choice was so many times likelier, and which has this chance itself.
 const marked = (rank, times, chance = 0.001) => {
   const excess = times === Infinity ? null : Math.log(times);
@@ -156,8 +164,9 @@ test('what is announced says how many places are marked, words and signs, of how
 });
 
 test('a highlight is announced with its number, the whole word and what the model expected', () => {
-  const word = {text: ' keeper', entry: {...entry, alternatives: [{text: ' sea'}]}};
+  const word = {text: ' keeper', before: 9, entry: {...entry, alternatives: [{text: ' sea'}]}};
   assert.equal(sentences.highlightSentence(word, 3, 10), 'Highlight 3 of 10. The model expected “sea…”; your word “keeper” was its 3rd choice.');
+  assert.match(sentences.highlightSentence({...word, before: 1}, 1, 10), /3rd choice\. Only 1 word stands before it, so /);
 });
 
 test('the branches at a word name the word', () => {
