@@ -1,13 +1,14 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  continuationLabel, endsInWord, formatCount, formatNumber, formatPercent, isSigns, quotedText, spokenLabel,
+  bitsOfNats, continuationLabel, endsInWord, formatCount, formatNumber, formatPercent, isSigns, quotedText, spokenLabel,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
 const MOST_TIMES = 100_000;   // larger ratios are shown as more than this
+const FEW_WORDS = 2;           // before a word: of what follows them the model knows little
 const NOTABLE_TIMES = 10;      // a word is marked at first where the model's first choice was so many times likelier, or more
-const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
+const NOT_PREDICTED = 'No text comes before it, so the model did not predict it.';
 
 /** @param {number} logprob */
 const oddsOf = logprob => ({p: Math.exp(logprob)});
@@ -34,7 +35,7 @@ const continuedSign = (one, entry) => (!one.end && endsInWord(one.text ?? '') &&
 export const alternativeLabel = (one, entry) => continuationLabel(one) + continuedSign(one, entry);
 
 /** What the figures of `wordSummary` mean. */
-export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, minus the logarithm of its chance. Entropy: how uncertain the model was before it; 0 is certain. Both in nats; 1 nat is 1.44 bits.';
+export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, in bits: 1 for a chance of 50\u00a0%, 10 for one of 0.1\u00a0%. Entropy: how uncertain the model was before it, in bits: 0 is certain, 1 is two equally likely tokens.';
 
 /**
  * What the branches at a word are.
@@ -63,6 +64,17 @@ export function headline(entry, word = entry.token) {
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
   if (rank === 1) return `The model expected ${first}; ${own} was its first choice${part}.`;
   return `The model expected ${first}; ${own} was its ${ordinal(rank)} choice${part}.`;
+}
+
+/**
+ * Why a word near the beginning of a text is a surprise; empty for a word further on, and for one that was expected.
+ * @param {Pick<HighlightEntry, 'rank'>} entry
+ * @param {number} before the number of words that the model has read before it
+ */
+export function beginningSentence({rank}, before) {
+  if (rank === null || rank === 1 || before > FEW_WORDS) return '';
+  const few = before ? `Only ${formatCount(before, 'word')} ${before === 1 ? 'stands' : 'stand'}` : 'No word stands';
+  return `${few} before it, so the model knows little yet: most words are a surprise here.`;
 }
 
 /** @type {(continuation: Pick<Alternative, 'text' | 'end'>, sign?: string) => string} `sign` stands after its text */
@@ -120,12 +132,13 @@ export function markedSentence(words, count) {
 }
 
 /**
- * What is announced of a highlight: its place among the highlights, and what the model expected.
+ * What is announced of a highlight: its place among the highlights, what the model expected, and why near the text's beginning.
  * @param {MarkedWord} word
  * @param {number} number of the highlight in the order of the text, from 1 on
  * @param {number} count of highlights that are shown
  */
-export const highlightSentence = ({entry, text}, number, count) => `Highlight ${number} of ${count}. ${headline(entry, text)}`;
+export const highlightSentence = ({entry, text, before}, number, count) =>
+  [`Highlight ${number} of ${count}.`, headline(entry, text), beginningSentence(entry, before)].filter(Boolean).join(' ');
 
 /**
  * The figure beside a highlighted word: the chance that the model gave it; empty if it can never be highlighted.
@@ -133,15 +146,18 @@ export const highlightSentence = ({entry, text}, number, count) => `Highlight ${
  */
 export const chanceFigure = ({rank, entry: {loss}}) => (rank < Infinity ? formatPercent({p: loss === null ? 0 : Math.exp(-loss)}) : '');
 
+/** @param {number} nats */
+const inBits = nats => `${bitsOfNats(nats).toFixed(2)} bits`;
+
 /**
  * One line: the rank of the word among the model's choices, its odds, loss and entropy. Of a character of several tokens
  * the odds are those of all its tokens, and the rank is that of one.
  * @param {HighlightEntry} entry
  */
 export function wordSummary({ids, place, loss, rank, entropy, seen_from: from, token}) {
-  if (rank === null) return `${quotedText(token)}: ${NO_ODDS}`;
+  if (rank === null) return `${quotedText(token)}: ${NOT_PREDICTED}`;
   const share = loss === null ? 'impossible' : formatPercent(oddsOf(-loss)), choice = `choice ${formatNumber(rank)}`;
-  const figure = loss === null ? '' : ` · loss ${loss.toFixed(2)}`, spread = ` · entropy ${(entropy ?? 0).toFixed(2)}`;
+  const figure = loss === null ? '' : ` · loss ${inBits(loss)}`, spread = ` · entropy ${inBits(entropy ?? 0)}`;
   const seen = from ? ` · read from character ${formatNumber(from + 1)} on` : '';
   if (ids.length === 1) return `${quotedText(token)}: ${choice}, ${share}${figure}${spread}${seen}`;
   return `${quotedText(token)}: ${share}${figure} · token ${place + 1} of its ${ids.length}: ${choice}${spread}${seen}`;

@@ -222,7 +222,7 @@ class HighlightsTab {
    */
   #showResult(view) {
     const count = this.found && !this.#stale ? this.count.valueAsNumber : null;   // the same text, analysed again
-    const words = markedWords(view);
+    const words = markedWords(view, Boolean(this.prompt.value.trim()));
     this.#point(null);
     this.#fits.clear();
     this.#visited = false;
@@ -320,8 +320,8 @@ class HighlightsTab {
 
   /** @param {HTMLElement} word */
   #paintDetails(word) {
-    const {entry, text} = this.#wordOf(word);
-    paintWordDetails(this.details, entry, this.#fits.get(entry.start), text);
+    const {entry, text, before} = this.#wordOf(word);
+    paintWordDetails(this.details, entry, this.#fits.get(entry.start), text, before);
   }
 
   #hideDetails() {

@@ -56,8 +56,9 @@ def _entry_as_json(highlights: Highlights, entry: HighlightEntry) -> dict[str, A
 
     `place` is the entry's `offset`, `ids` its `token_ids`, and `excess` its `excess_loss`; `relative` is its loss
     divided by the highest loss. `start`, `end`, `token`, `word`, `loss`, `rank`, `entropy` and `seen_from` are named as
-    in HighlightEntry. Each of `alternatives`, likeliest first, has `id`, `text`, `probability` and `end` (whether it is
-    an end token). Unknown and infinite numbers are None; fractions have DIGITS significant digits.
+    in HighlightEntry; losses and entropies are in nats. Each of `alternatives`, likeliest first, has `id`, `text`,
+    `probability` and `end` (whether it is an end token). Unknown and infinite numbers are None; fractions have DIGITS
+    significant digits.
     """
     return {
         "start": entry.start,

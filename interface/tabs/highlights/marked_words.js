@@ -1,14 +1,17 @@
 // The words of the analysed text.
 /** @import {HighlightEntry, HighlightsView, MarkedWord} from '../../web/core/types.d.ts' */
 
+const LETTER = /[\p{L}\p{N}]/u;
+
 /**
  * The words of a view. Each shows its most surprising entry among the highlights, else its first entry.
  * @param {Pick<HighlightsView, 'entries' | 'marks'>} view
+ * @param {boolean} [instructed] whether an instruction stands before the text: more than a few words then
  * @returns {MarkedWord[]}
  */
-export function markedWords({entries, marks}) {
+export function markedWords({entries, marks}, instructed = false) {
   const ranks = new Map(marks.map((index, rank) => [index, rank]));
-  /** @type {(Omit<MarkedWord, 'text' | 'entry'> & {entry?: HighlightEntry})[]} */
+  /** @type {(Omit<MarkedWord, 'text' | 'entry' | 'before'> & {entry?: HighlightEntry})[]} */
   const words = [];
   entries.forEach((entry, index) => {
     if (!words.length || words[words.length - 1].from !== entry.word[0]) words.push({from: entry.word[0], entries: [], rank: Infinity});
@@ -16,9 +19,12 @@ export function markedWords({entries, marks}) {
     word.entries.push(entry);
     if (rank !== undefined) Object.assign(word, {entry, rank});
   });
-  return words.map(word => ({
-    ...word, text: word.entries.map(({token}) => token).join(''), entry: word.entry ?? word.entries[0],
-  }));
+  let before = instructed ? Infinity : 0;
+  return words.map(word => {
+    const text = word.entries.map(({token}) => token).join(''), made = {...word, text, before, entry: word.entry ?? word.entries[0]};
+    if (LETTER.test(text)) before += 1;
+    return made;
+  });
 }
 
 /**

@@ -1,7 +1,7 @@
 // The table of all tokens of the analysed text.
 /** @import {HighlightEntry} from '../../web/core/types.d.ts' */
 import {alternativesSentence} from './highlight_sentences.js';
-import {formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
+import {bitsOfNats, formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
 import {explain} from '../../web/ui/tips.js';
 import {findAll, make} from '../../web/ui/elements.js';
 
@@ -11,23 +11,26 @@ const HEADS = [
   ['Start', 'Start: how many characters stand before the token.'],
   ['End', 'End: how many characters the text has up to the end of the token.'],
   ['Token', 'The tokens of your text in order: words, parts of words, and signs.', 'words'],
-  ['Loss', 'Loss: how much the token surprised the model; 0 is no surprise, and 2.3 is a probability of 10 %.'],
+  ['Loss', 'Loss: how much the token surprised the model, in bits; 0 is no surprise, 1 is a chance of 50\u00a0%, and 3.3 is one of 10\u00a0%.'],
   ['Relative', 'Relative: the loss as a share of the highest loss in the text.'],
-  ['Rank', 'Rank: the place of the token among all, ordered by their probability here; 1 is the likeliest.'],
-  ['Entropy', 'Entropy: how uncertain the model was here; 0 is certain, and 2.3 is as uncertain as ten equally likely tokens.'],
-  ['Alternatives', 'The likeliest tokens here, each with its probability.', 'words'],
+  ['Rank', 'Rank: the place of the token among all, ordered by their chance here; 1 is the likeliest.'],
+  ['Entropy', 'Entropy: how uncertain the model was here, in bits; 0 is certain, and 3.3 is as uncertain as ten equally likely tokens.'],
+  ['Alternatives', 'The likeliest tokens here, each with its chance.', 'words'],
 ];
 
 /** @param {number | null} number */
 const figure = number => (number === null ? '–' : number.toFixed(2));
+
+/** @param {number | null} nats */
+const bitsFigure = nats => figure(nats === null ? null : bitsOfNats(nats));
 
 /** @param {HighlightEntry} entry */
 function tableRow(entry) {
   const {start, end, token, loss, relative, rank, entropy} = entry, made = make('tr');
   /** @type {[text: string | number, className?: string][]} */
   const cells = [
-    [start], [end], [visibleText(token), 'words'], [figure(loss)], [figure(relative)], [rank ?? '–'], [figure(entropy)],
-    [entry.alternatives.length ? alternativesSentence(entry) : 'no odds: no text comes before it', 'words'],
+    [start], [end], [visibleText(token), 'words'], [bitsFigure(loss)], [figure(relative)], [rank ?? '–'], [bitsFigure(entropy)],
+    [entry.alternatives.length ? alternativesSentence(entry) : 'none: no text comes before it', 'words'],
   ];
   made.append(...cells.map(([text, className = '']) => make('td', {text, className})));
   return made;

@@ -3,7 +3,7 @@
 /** @import {Alternative, AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
 import {formatPercent} from '../../web/core/figures_and_labels.js';
 import {detailsPosition} from './details_position.js';
-import {FIGURE_MEANINGS, alternativeLabel, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
+import {FIGURE_MEANINGS, alternativeLabel, beginningSentence, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
 import {make} from '../../web/ui/elements.js';
 
 /**
@@ -12,13 +12,15 @@ import {make} from '../../web/ui/elements.js';
  * @param {HighlightEntry} entry
  * @param {AlternativeFit[] | null | undefined} fits the verdicts, once they are known
  * @param {string} [word] the text of the whole word
+ * @param {number} [before] the number of words that the model has read before it
  */
-export function paintWordDetails(element, entry, fits, word = entry.token) {
+export function paintWordDetails(element, entry, fits, word = entry.token, before = Infinity) {
   const verdicts = new Map((fits ?? []).map(fit => [fit.id, fit]));
   const rows = entry.alternatives.map(one => alternativeRow(one, entry, verdicts.get(one.id)));
   const known = fits?.find(({own}) => own !== null);
   const title = make('div', {className: 'headline', text: headline(entry, word), dir: 'auto'});
-  element.replaceChildren(title, make('p', {className: 'summary', text: wordSummary(entry)}), make('p', {className: 'meaning of-figures', text: FIGURE_MEANINGS}), make('ol', {}, ...rows));
+  const why = beginningSentence(entry, before);
+  element.replaceChildren(title, ...(why ? [make('p', {className: 'beginning', text: why})] : []), make('p', {className: 'summary', text: wordSummary(entry)}), make('p', {className: 'meaning of-figures', text: FIGURE_MEANINGS}), make('ol', {}, ...rows));
   if (known) {
     element.append(make('p', {className: 'meaning', text: fitMeaning(known)}));
     const text = followingSentence({following: known.following, own: known.own ?? 0});

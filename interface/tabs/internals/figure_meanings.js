@@ -19,7 +19,7 @@ const FIGURES = [
   ['Choice', CHOICE],
   ['raw', RAW],
   ['processed', PROCESSED],
-  ['entropy', 'Entropy: how uncertain the model is here; 0 is certain, and 2.3 nats is as uncertain as ten equally likely tokens.'],
+  ['entropy', 'Entropy: how uncertain the model is here; 0 is certain, and 3.3 bits is as uncertain as ten equally likely tokens.'],
 ];
 
 /**
@@ -35,9 +35,12 @@ export const COLUMNS = [
 ];
 
 /**
- * The parts of a line, which dots separate, each with the sentence that explains its figure; empty for a part without one.
+ * The parts of a line, which dots separate, each with the sentence that explains its figure, and the term that the sentence
+ * begins with; empty for a part without one.
  * @param {string} line
- * @returns {{text: string, meaning: string}[]}
+ * @returns {{text: string, meaning: string, term: string}[]}
  */
-export const explainedFigures = line =>
-  line.split(' · ').map(text => ({text, meaning: FIGURES.find(([beginning]) => text.startsWith(beginning))?.[1] ?? ''}));
+export const explainedFigures = line => line.split(' · ').map(text => {
+  const meaning = FIGURES.find(([beginning]) => text.startsWith(beginning))?.[1] ?? '';
+  return {text, meaning, term: /^(\w+): /.exec(meaning)?.[1] ?? ''};
+});

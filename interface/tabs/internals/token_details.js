@@ -4,7 +4,7 @@ import {COLUMNS, explainedFigures} from './figure_meanings.js';
 import {explain} from '../../web/ui/tips.js';
 import {find, make} from '../../web/ui/elements.js';
 import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
-import {NO_ODDS, oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary} from './token_figures.js';
+import {NOT_PREDICTED, oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary} from './token_figures.js';
 import {tokenInText, tokenLabel} from './visible_signs.js';
 
 const BOUND = '≤: top-p includes more than the 64 likeliest tokens that are kept here, so this is only a bound.';
@@ -22,15 +22,18 @@ export function paintDetails(element, view, index, processing, roles) {
   const bound = rows.some(row => row.processed.bound) ? ` ${BOUND}` : '';
   find(element, '.what').textContent = token.id === null ? 'What would come next' : `“${tokenInText(token, view.spelled[token.id])}”`;
   find(element, '.facts').replaceChildren(...figureNodes(tokenFacts(view, token, index, roles)));
-  find(element, '.came').replaceChildren(...(index ? figureNodes(tokenSummary(view, token, index, rows)) : [NO_ODDS]));
+  find(element, '.came').replaceChildren(...(index ? figureNodes(tokenSummary(view, token, index, rows)) : [NOT_PREDICTED]));
   find(element, '.controls').hidden = find(element, '.about').hidden = !rows.length;
   find(element, '.wide').replaceChildren(...(rows.length ? [oddsTable(rows)] : []));
   find(element, '.about').textContent = `Raw: as the model gives them. Processed: ${processingSentence(processing)}.${bound}`;
 }
 
 /** @param {string} line figures between dots */
-const figureNodes = line => explainedFigures(line).flatMap(({text, meaning}, index) =>
-  [index ? ' · ' : '', meaning ? explain(make('span', {text}), meaning) : text]);
+const figureNodes = line => explainedFigures(line).flatMap(({text, meaning, term}, index) => {
+  const figure = make('span', {text});
+  figure.dataset.term = term;   // its line in the help, without the figure
+  return [index ? ' · ' : '', meaning ? explain(figure, meaning) : text];
+});
 
 /** @param {OddsRow[]} rows */
 function oddsTable(rows) {

@@ -1,6 +1,6 @@
 // The figures of a token, and the sentences about it.
 /** @import {InternalsToken, InternalsView, Odds, OddsRow, Processing} from '../../web/core/types.d.ts' */
-import {formatCount, formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
+import {bitsOfNats, formatCount, formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
 import {oddsAfter, oddsOfAny, rawOdds, unpackNode} from '../../web/core/reheated_odds.js';
 import {spokenToken, tokenLabel} from './visible_signs.js';
 
@@ -48,12 +48,12 @@ export function oddsRows({tokens, nodes, spelled}, index, {temperature, topP}) {
 
 /** @type {(view: Pick<InternalsView, 'entropies'>, token: Pick<InternalsToken, 'id' | 'rank'>, index: number, rows: OddsRow[], label?: typeof tokenLabel) => string} */
 export function tokenSummary({entropies}, {id, rank}, index, rows, label = tokenLabel) {
-  const spread = `entropy of the raw odds ${entropies[index - 1].toFixed(2)} nats`, came = rows.find(row => row.came);
+  const spread = `entropy of the raw probabilities ${bitsOfNats(entropies[index - 1]).toFixed(2)} bits`, came = rows.find(row => row.came);
   if (id === null || !came) return `“${label(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
   return `Choice ${formatNumber(rank)} of the model's · raw ${formatPercent(came.raw)} · processed ${formatPercent(came.processed)} · ${spread}`;
 }
 
-export const NO_ODDS = 'No text comes before it, so the model has no odds for it.';
+export const NOT_PREDICTED = 'No text comes before it, so the model did not predict it.';
 
 /**
  * What a token is and its summary, as a sentence for screen readers, which would read dots and signs.
@@ -64,7 +64,7 @@ export const NO_ODDS = 'No text comes before it, so the model has no odds for it
 export function spokenSummary(view, index, processing) {
   const token = view.tokens[index], {id} = token;
   const name = id === null ? 'What would come next' : `“${spokenToken(token, view.spelled[id])}”`;
-  const summary = index ? tokenSummary(view, token, index, oddsRows(view, index, processing), row => spokenToken(row, row)) : NO_ODDS;
+  const summary = index ? tokenSummary(view, token, index, oddsRows(view, index, processing), row => spokenToken(row, row)) : NOT_PREDICTED;
   return `${name}: ${summary.replaceAll(' · ', ', ').replace(/\.$/, '')}.`;
 }
 

@@ -18,7 +18,7 @@ import {savePngOf} from '../../web/ui/png_file.js';
 import {showDrawing} from './drawing.js';
 import {table} from './tables.js';
 
-const WAITING = 'The odds are computed when the model is ready.';
+const WAITING = 'The chances are computed when the model is ready.';
 const POINT = 'Point at a token to read its chance; of one that a beam search dropped, also why.';
 const TITLE = 'The texts of all decoding methods as a tree';
 const NO_PICTURE = 'The picture could not be saved; try SVG.';

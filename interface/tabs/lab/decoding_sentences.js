@@ -18,13 +18,13 @@ const SAME = 1e-4;   // odds that differ by less are the same to a reader: float
 
 /** What the options do to the odds, in one sentence. @param {Pick<DecodingView, 'odds'>} view */
 export function optionsSentence({odds}) {
-  if (odds.every(({raw, processed}) => Math.abs(raw - processed) < SAME)) return 'The options leave the odds as the model gives them.';
+  if (odds.every(({raw, processed}) => Math.abs(raw - processed) < SAME)) return 'The options leave the chances as the model gives them.';
   const [{text, raw, processed}] = odds, excluded = odds.filter(one => one.raw > 0 && one.processed === 0).length;
-  const first = `With the options, the odds of the likeliest token, ${quotedText(text)}, change from ${formatPercent({p: raw})} to ${formatPercent({p: processed})}`;
+  const first = `With the options, the chance of the likeliest token, ${quotedText(text)}, changes from ${formatPercent({p: raw})} to ${formatPercent({p: processed})}`;
   return excluded ? `${first}, and ${excluded} of the ${odds.length} tokens shown cannot be drawn.` : `${first}.`;
 }
 
-export const DROPPED_HEADS = ['Path', 'Odds', 'Reason'];
+export const DROPPED_HEADS = ['Path', 'Chance', 'Reason'];
 
 /**
  * The paths that the beam search dropped, in its order: the text of each, the odds of its last token, and the reason.

@@ -5,7 +5,7 @@ import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {copyText, find} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
-import {partLink} from './lesson_steps.js';
+import {partLink, stepLinkingTo} from './lesson_steps.js';
 import {runLink, runOf} from './run_link.js';
 
 const START = 'Choose a prompt and run the experiment: its result is shown here.';
@@ -65,6 +65,7 @@ export class ExperimentPage {
     this.line.show(START, 'empty');
     const open = () => this.#openLink();
     addEventListener('hashchange', open);
+    document.addEventListener('lookahead:address', () => this.#showWayBack());
     open();
   }
 
@@ -91,22 +92,21 @@ export class ExperimentPage {
 
   /** Open the run of the page's address: fill in the form, and run it if the link holds a prompt. */
   #openLink() {
-    const run = runOf(location.hash, this.mark, this.kinds);
+    const run = runOf(location.hash, this.mark, this.kinds), wayBack = this.#showWayBack();
     if (!run) return;
     this.fill(run);
-    this.#showWayBack();
+    requestAnimationFrame(() => wayBack.focus({preventScroll: true}));   // the link that was followed is hidden now
     scrollTo(0, 0);   // a link may be far down on the page that it is on
     if (run.prompt) this.begin();
   }
 
-  /** Show a link back to the step of the lesson that the run was opened from, if one was. */
+  /** Show a link back to the step of the lesson if the page's address is that of the step's link, and hide it otherwise. */
   #showWayBack() {
-    const {lessonStep} = document.body.dataset, link = find(this.form, '.to-lesson', HTMLAnchorElement);
-    link.hidden = !lessonStep;
-    if (!lessonStep) return;
-    link.href = partLink(lessonStep);
-    link.textContent = `‹ Back to step ${lessonStep} of the lesson`;
-    requestAnimationFrame(() => link.focus({preventScroll: true}));   // the link that was followed is hidden now
+    const step = stepLinkingTo(location.hash, this.mark), link = find(this.form, '.to-lesson', HTMLAnchorElement);
+    link.hidden = !step;
+    link.href = partLink(step);
+    link.textContent = `‹ Back to step ${step} of the lesson`;
+    return link;
   }
 
   /** Why the form cannot be run; empty if it can. */

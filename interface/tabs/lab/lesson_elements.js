@@ -3,7 +3,7 @@
 /** @import {Progress} from './lesson_progress.js' */
 /** @import {Question} from './lesson_steps.js' */
 import {NONE, comparisonSentence} from './lesson_progress.js';
-import {PARTS, QUESTIONS, STEPS, experimentLink, partLink} from './lesson_steps.js';
+import {PARTS, QUESTIONS, STEPS, linkFromStep, partLink} from './lesson_steps.js';
 import {make} from '../../web/ui/elements.js';
 import {sheetBlocks} from './lesson_sheet.js';
 
@@ -86,7 +86,7 @@ export function stepElements(index, {steps}, {answer, follow}) {
     reveal.addEventListener('click', () => answer(NONE));
     return [...head, fields, make('div', {className: 'choose'}, check, reveal, missing), stepsBeside(part)];
   }
-  const open = make('a', {className: 'open', href: experimentLink(step), text: 'Open the experiment and run it'});
+  const open = make('a', {className: 'open', href: linkFromStep(part), text: 'Open the experiment and run it'});
   open.addEventListener('click', () => follow(open));
   return [
     ...head, questionElement(question, {name: `lesson-${part}`, chosen: choice, closed: true, marked: true}),

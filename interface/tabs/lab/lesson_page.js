@@ -116,7 +116,6 @@ class LessonPage {
   /** The experiment of a part is opened: the browser's Back leads to this part, also if the tab was opened by a click. @param {string} part */
   #leave(part) {
     this.followed = part;
-    document.body.dataset.lessonStep = part;   // the experiment's page has a link back to it
     replaceFragment(partLink(part));
   }
 

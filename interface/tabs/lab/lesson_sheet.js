@@ -40,7 +40,7 @@ export const sheetBlocks = () => [
     'Give the class the address of the page with #lab-lesson at its end. The address of a step, such as #lab-lesson?step=3, opens it there. An address that begins with 127.0.0.1 or localhost works on your own computer only.',
     'Reading and answering need no server. Answers and scores stay in the tab of each person’s browser, survive a reload, and are gone when the tab is closed. Nothing of them is sent, so ask for a show of hands: who has more right answers after the lesson than before?',
     'Experiments run on the server. Steps 5 and 6 take the longest: with a large class, run them once at the front. People who write in the other tabs meanwhile go first.',
-    'The stated figures are those of the model that the page starts with. With another model the experiments run as well, and texts and odds differ. Times and the figures of steps 6 and 8 also depend on the computer.',
+    'The stated figures are those of the model that the page starts with. With another model the experiments run as well, and texts and chances differ. Times and the figures of steps 6 and 8 also depend on the computer.',
     'To work without computers, print the lesson: the page prints all eight steps with their questions, and from this part the sheet.',
   ]},
   {tag: 'h2', text: 'The eight steps'},

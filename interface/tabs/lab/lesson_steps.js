@@ -74,9 +74,9 @@ export const STEPS = [
         'A whole sentence, of which the first word is shown',
       ],
       right: 1,
-      why: 'The model gives every token that it knows a score, called a logit. The scores are turned into chances: the higher the score, the higher the chance, and all chances together make 100 %. A chance is a probability; the pages of the Lab call them odds. The model does not choose a token. A decoding method does that afterwards.',
+      why: 'The model gives every token that it knows a score, called a logit. The scores are turned into chances: the higher the score, the higher the chance, and all chances together make 100 %. A chance is a probability. The model does not choose a token. A decoding method does that afterwards.',
     },
-    shows: `“Paris” has a chance of ${FIGURES.paris} %, “the” of about ${FIGURES.the} % and “London” of ${FIGURES.london} %. The plot has the ${FIGURES.shown} likeliest tokens. All others together have about ${FIGURES.others} %: see the last row of “The figures of these odds”.`,
+    shows: `“Paris” has a chance of ${FIGURES.paris} %, “the” of about ${FIGURES.the} % and “London” of ${FIGURES.london} %. The plot has the ${FIGURES.shown} likeliest tokens. All others together have about ${FIGURES.others} %: see the last row of “The figures of these chances”.`,
     notice: 'Even where one token is by far the likeliest, the others keep a chance. A chance says how likely a token is to come next in such a text. It does not say whether the sentence is true.',
     page: 'decoding', run: {...DECODING, tokens: 4},
     say: 'Let the class complete the sentence aloud first, then ask what else could follow: “the”, “a”, “called”. That is the list that the model has, with a number for each entry.',
@@ -122,7 +122,7 @@ export const STEPS = [
       right: 0,
       why: `At temperature 2 the scores are halved, not the chances. A lead of 4.6 in the score makes a token 100 times as likely as another one; half of that lead makes it 10 times as likely. So thousands of unlikely tokens gain a little each, which is much in all: the chance of “Paris” falls far below a half. Below 1 the leads grow: at 0.5 “Paris” has ${FIGURES.coldParis} %.`,
     },
-    shows: `At temperature 2, the chance of “Paris” falls from ${FIGURES.paris} % to ${FIGURES.hotParis} %. All tokens that the plot does not show have most of the chances together: see the last row of “The figures of these odds”. The four texts that are drawn make no sense; the tree shows the model’s own chances of their tokens, those at temperature 1.`,
+    shows: `At temperature 2, the chance of “Paris” falls from ${FIGURES.paris} % to ${FIGURES.hotParis} %. All tokens that the plot does not show have most of the chances together: see the last row of “The figures of these chances”. The four texts that are drawn make no sense; the tree shows the model’s own chances of their tokens, those at temperature 1.`,
     notice: 'Set Temperature to 0.5 and run again: the texts agree far more. “Draw 10,000 tokens” shows that tokens really come as often as their chances say. The number called Seed stands for one series of draws: the same seed gives the same texts.',
     page: 'decoding', run: {...DECODING, samples: 4, temperature: 2},
     say: 'Change the temperature in front of the class in steps from 0 to 2, and let the class read the plot: which bars grow, which shrink? At 0 sampling is the same as greedy.',
@@ -336,3 +336,18 @@ export function partOf(fragment) {
 
 /** The address that opens a step's experiment and runs it. @param {Step} step */
 export const experimentLink = ({page, run}) => runLink(`#lab-${page}`, run);
+
+const CAME_FROM = 'lesson';   // the field of an experiment's address that holds the step that links to it
+
+/** The same with the number of the step, to which the experiment's page then has a link back. @param {string} part */
+export const linkFromStep = part => `${experimentLink(STEPS[Number(part) - 1])}&${CAME_FROM}=${part}`;
+
+/**
+ * The step that links to an experiment's address; empty if none does.
+ * @param {string} fragment
+ * @param {string} mark that the fragments of the experiment's page begin with: "#lab-cache"
+ */
+export function stepLinkingTo(fragment, mark) {
+  const [own, query = ''] = fragment.split('?', 2), part = new URLSearchParams(query).get(CAME_FROM) ?? '';
+  return own === mark && Number(part) && PARTS.includes(part) ? part : '';
+}

@@ -2,7 +2,7 @@
 /** @import {OddsView} from '../../web/core/types.d.ts' */
 import {formatNumber, formatPercent, visibleText} from '../../web/core/figures_and_labels.js';
 
-export const ODDS_HEADS = ['Token', 'The model’s odds', 'With the options', 'Drawn'];
+export const ODDS_HEADS = ['Token', 'The model’s chances', 'With the options', 'Drawn'];
 
 /**
  * The rows of the table of odds: each token, and all others together.
@@ -30,7 +30,7 @@ export const spreadOf = (p, number) => 2 * Math.sqrt(p * (1 - p) / number);
 export function drawsSentence({odds, draws}) {
   if (!draws) return '';
   const possible = odds.flatMap(({processed}, index) => (processed > 0 ? [Math.abs(draws.counts[index] / draws.number - processed) <= spreadOf(processed, draws.number)] : []));
-  return `${formatNumber(draws.number)} tokens are drawn: ${possible.filter(Boolean).length} of ${possible.length} frequencies lie within two standard deviations of the odds, as 95 of 100 do on average.`;
+  return `${formatNumber(draws.number)} tokens are drawn: ${possible.filter(Boolean).length} of ${possible.length} frequencies lie within two standard deviations of the chances, as 95 of 100 do on average.`;
 }
 
 /**
@@ -40,10 +40,10 @@ export function drawsSentence({odds, draws}) {
  */
 export function oddsPlot({odds, draws}) {
   return {
-    title: 'The likeliest next tokens: the model’s odds, and the odds that samples are drawn by', unit: 'odds', below: 'token', table: 'the table below',
+    title: 'The likeliest next tokens: the model’s chances, and the chances that samples are drawn by', unit: 'chance', below: 'token', table: 'the table below',
     x: odds.map((_, index) => index), labels: odds.map(({text}) => visibleText(text).trim()),
     lines: [
-      {name: 'the model’s odds', y: odds.map(({raw}) => raw)}, {name: 'with the options', y: odds.map(({processed}) => processed)},
+      {name: 'the model’s chances', y: odds.map(({raw}) => raw)}, {name: 'with the options', y: odds.map(({processed}) => processed)},
       ...draws ? [{
         name: 'drawn', points: true, y: draws.counts.map(count => count / draws.number), spread: odds.map(({processed}) => spreadOf(processed, draws.number)),
       }] : [],

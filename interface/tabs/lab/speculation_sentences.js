@@ -120,7 +120,7 @@ export function verdictSentence({equal, token_ids: ids, passes, plain_passes: pl
 export function rejectionSentence(view) {
   if (!view.draws) return '';
   const {draws: {number}, drafted, accepted} = view;
-  const drafts = drafted ? `In ${formatNumber(drafted)} of ${formatNumber(number)} draws tokens were drafted, and in ${formatNumber(accepted)} one of them was accepted.` : 'No drafter proposes a token after this prompt, so each token is drawn from the model’s odds.';
+  const drafts = drafted ? `In ${formatNumber(drafted)} of ${formatNumber(number)} draws tokens were drafted, and in ${formatNumber(accepted)} one of them was accepted.` : 'No drafter proposes a token after this prompt, so each token is drawn by the model’s chances.';
   return `${drawsSentence(view)} ${drafts}`;
 }
 

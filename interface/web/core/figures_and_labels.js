@@ -38,6 +38,12 @@ export function formatPercent({p, bound = false, atLeast = false}) {
 }
 
 /**
+ * A surprise or an entropy in bits, the unit of every page; the server sends nats.
+ * @param {number} nats
+ */
+export const bitsOfNats = nats => nats / Math.LN2;
+
+/**
  * The shares of these counts in their sum, in whole per cent that add up to 100: each is rounded down, and those with the
  * largest remainders get one more. One of a count that is not 0 and would be 0 % is “under 1 %”.
  * @param {number[]} counts

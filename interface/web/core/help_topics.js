@@ -114,17 +114,19 @@ export const TOPICS = {
 };
 
 /**
- * The controls that a help explains, each with its sentence, in their order: each name once. A sentence that begins with a name
- * and a colon does without both; one that only repeats the control's name, with or without a key, is left out.
+ * The controls that a help explains, each with its sentence, in their order: each name and each sentence once. A sentence that
+ * begins with a name and a colon does without both; one that only repeats the control's name, with or without a key, is left out.
  * @param {[name: string, sentence: string][]} controls
  * @returns {Topic}
  */
 export function controlsTopic(controls) {
   /** @type {Map<string, string>} */
-  const found = new Map();
+  const found = new Map(), said = new Set();
   for (const [name, sentence] of controls) {
     const own = sentence.replace(/^[A-Z][\w-]*: (.)/, (_, first) => first.toUpperCase()), bare = own.replace(/ \([^()]*\)$/, '');
-    if (name && bare && bare !== name && !found.has(name)) found.set(name, own);
+    if (!name || !bare || bare === name || found.has(name) || said.has(own)) continue;
+    found.set(name, own);
+    said.add(own);
   }
   return {title: 'Controls and figures', lines: [...found]};
 }

@@ -638,7 +638,7 @@ export interface AlternativeFit {
   following: string;
 }
 
-/** A character or word of the analysed text with its figures; null where nothing precedes it. */
+/** A character or word of the analysed text with its figures, in nats; null where nothing precedes it. */
 export interface HighlightEntry {
   start: number;
   end: number;
@@ -658,8 +658,11 @@ export interface HighlightEntry {
 
 export interface HighlightsView { entries: HighlightEntry[]; marks: number[]; sentence?: string | null }
 
-/** A word of the analysed text; `entry` is the one that is shown, `rank` its place among the highlights. */
-export interface MarkedWord { from: number; entries: HighlightEntry[]; entry: HighlightEntry; rank: number; text: string }
+/**
+ * A word of the analysed text; `entry` is the one that is shown, `rank` its place among the highlights, `before` the number of
+ * words that the model has read before it, signs not counted; infinite after an instruction.
+ */
+export interface MarkedWord { from: number; entries: HighlightEntry[]; entry: HighlightEntry; rank: number; text: string; before: number }
 
 // Internals tab.
 
@@ -681,6 +684,7 @@ export interface InternalsView {
   tokens: InternalsToken[];
   nodes: string[];
   spelled: Record<number, SpelledToken>;
+  /** In nats. */
   entropies: number[];
   cost: ViewCost;
 }

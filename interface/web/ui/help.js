@@ -59,8 +59,9 @@ function topicsOf(button, help) {
   return [...topics.slice(0, keys), ...(controls.lines.length ? [controls] : []), ...topics.slice(keys)];
 }
 
-/** What a control is called: its own words, without signs and figures. @param {HTMLElement} element */
+/** What a control is called: its `data-term`, or its own words, without signs and figures. @param {HTMLElement} element */
 function nameOfControl(element) {
+  if (element.dataset.term) return element.dataset.term;
   const words = element instanceof HTMLLabelElement ? element.querySelector('span') : element.querySelector('.says, .word') ?? element;
   return (words?.textContent ?? '').trim() || (element.ariaLabel ?? element.querySelector('[aria-label]')?.ariaLabel ?? '');
 }

@@ -53,10 +53,14 @@ function followWithinPage(event) {
 }
 
 /**
- * Give the page's address another fragment, and keep the rest of it. Nothing is loaded, and no tab is opened.
+ * Give the page's address another fragment, and keep the rest of it. Nothing is loaded, and no tab is opened; the event
+ * `lookahead:address` on the document says it, since there is no `hashchange`.
  * @param {string} fragment empty for none
  */
-export const replaceFragment = fragment => history.replaceState(history.state, '', location.pathname + location.search + fragment);
+export function replaceFragment(fragment) {
+  history.replaceState(history.state, '', location.pathname + location.search + fragment);
+  document.dispatchEvent(new Event('lookahead:address'));
+}
 
 /** Open the tab of the address, and the one in it, which is mounted when its own tab is open for the first time. */
 async function openTabs() {

@@ -72,6 +72,19 @@ def test_each_page_of_the_lab_has_a_help_of_its_own(tiny: Visit, name: str) -> N
     assert set(forms) <= set(explained(tiny)) and (forms or name == "Lesson")
 
 
+def test_in_internals_each_figure_is_explained_in_one_line_without_its_number(tiny: Visit) -> None:
+    page = tiny.page
+    tiny.open_tab("Internals")
+    page.locator("#internals-text").fill("The keeper slept.")
+    page.wait_for_selector("#internals[data-state=settled] .box")
+    page.locator("#internals .box").nth(2).click()
+    page.locator(".help:visible").click()
+    lines = explained(tiny)
+    assert {"position", "id", "Choice", "Raw", "Processed", "Entropy"} <= set(lines)
+    assert len(set(lines.values())) == len(lines)
+    assert not any(term.lower().startswith(("position ", "id ", "choice ", "raw ", "entropy ")) for term in lines)
+
+
 def test_the_key_writes_a_question_mark_in_a_field_and_opens_the_help_among_rows(tiny: Visit) -> None:
     page = tiny.page
     tiny.open_tab("Rewrite")

@@ -219,9 +219,32 @@ def test_a_card_without_figures_holds_one_sentence_and_the_alternatives(visit: V
     headline, *lines = about.inner_text().split("\n")
     assert headline.startswith("The model expected ")
     said = [label_of(fit.alternative.text or "") for fit in fits]
-    found = [line.strip() for line in lines if line.strip()]
+    beginning = about.locator(".beginning").all_inner_texts()
+    assert len(beginning) == (entry.start < len("After careful consideration"))
+    found = [line.strip() for line in lines if line.strip() and line not in beginning]
     assert [line for line in found if line not in PHRASES.values()] == said
     assert found.count(PHRASES[True]) == sum(fit.drops_in is True for fit in fits)
+
+
+@in_a_browser
+def test_the_card_of_a_word_near_the_beginning_says_that_little_stands_before_it(tiny: Visit) -> None:
+    page, why = tiny.page, tiny.page.locator("#highlights-about .beginning")
+
+    def point_at(text: str) -> None:
+        word = page.locator(f'#highlights .word:text-is("{text}")')
+        word.hover()
+        browsers.expect(word).to_have_attribute("aria-describedby", "highlights-about")
+
+    tiny.analyse("I was born in a lighthouse.")
+    point_at("was")
+    browsers.expect(why).to_have_text(re.compile("^Only 1 word stands before it, so the model knows little yet"))
+    point_at("lighthouse")
+    browsers.expect(why).to_have_count(0)
+    page.locator("#highlights-prompt").fill("Tell a story.")
+    page.wait_for_selector("#highlights[data-stale]")
+    page.wait_for_selector("#highlights[data-state=settled]:not([data-stale])")
+    point_at("was")
+    browsers.expect(why).to_have_count(0)
 
 
 @in_a_browser
@@ -406,7 +429,8 @@ def test_the_table_has_the_figures_of_every_token_and_the_underline_its_entropy(
         cells = [cell.strip() for cell in row.locator("td").all_inner_texts()]
         assert cells[:2] == [str(entry.start), str(entry.end)]
         assert cells[5] == (str(entry.rank) if entry.rank else "–")
-        assert cells[3] == (f"{entry.loss:.2f}" if entry.loss is not None else "–")
+        for cell, nats in ((cells[3], entry.loss), (cells[6], entry.entropy)):
+            assert cell == "–" if nats is None else float(cell) == pytest.approx(nats / math.log(2), abs=0.006), "bits"
     first = {entry.word: entry for entry in reversed(found.entries)}
     entropies = [first[word].entropy or 0 for word in sorted(first)]
     bands = visit.page.locator("#highlights .word").evaluate_all("all => all.map(one => Number(one.dataset.fork))")
@@ -539,10 +563,10 @@ def test_a_character_of_several_tokens_shows_its_own_probability_and_that_of_its
         "alternatives": alternatives,
     }  # fmt: skip
     line, verdicts = tiny.page.evaluate(TOLD, entry)
-    assert line.replace("\u00a0", " ") == "“🦊”: 10 % · loss 2.30 · token 2 of its 3: choice 2 · entropy 1.50"
+    assert line.replace("\u00a0", " ") == "“🦊”: 10 % · loss 3.32 bits · token 2 of its 3: choice 2 · entropy 2.16 bits"
     assert verdicts == ["…", "as written", "…"], "it is the token of that place that was written there"
     line, verdicts = tiny.page.evaluate(TOLD, entry | {"token": " fox", "ids": [9], "place": 0, "rank": 3})
-    assert line.replace("\u00a0", " ") == "“fox”: choice 3, 10 % · loss 2.30 · entropy 1.50"
+    assert line.replace("\u00a0", " ") == "“fox”: choice 3, 10 % · loss 3.32 bits · entropy 2.16 bits"
     assert verdicts == ["…", "…", "as written"]
 
 

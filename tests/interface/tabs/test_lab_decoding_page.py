@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image, ImageStat
 
 from interface.tabs.lab.decoding_session import DRAWS, DecodingRequest, DecodingSession, odds_as_json
 from interface.tabs.lab.experiment_request import MOST_PROMPT
@@ -154,11 +156,35 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
         assert (tmp_path / f"tree.{kind}").read_bytes().startswith(head)
 
 
+def luminance(page: Any, area: dict[str, float]) -> float:
+    """The relative luminance of WCAG of the median grey of an area of the page."""
+    picture = Image.open(io.BytesIO(page.screenshot(clip=area))).convert("L")
+    grey = ImageStat.Stat(picture).median[0] / 255
+    return grey / 12.92 if grey <= 0.04 else ((grey + 0.055) / 1.055) ** 2.4
+
+
+@in_a_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_edge_at_which_a_tree_goes_on_is_marked(tiny: Visit, tiny_page: str, scheme: str) -> None:
+    page = run(tiny, f"{tiny_page}?__theme={scheme}", "prompt=The+old+keeper&tokens=20&samples=2&beams=3&seed=4")
+    tree = page.locator("#lab-decoding .tree")
+    tree.evaluate("one => one.scrollIntoView()")
+    assert tree.evaluate("one => one.scrollWidth > one.clientWidth + 100")
+    right, top = tree.evaluate(
+        "one => [one.getBoundingClientRect().left + one.clientWidth, one.getBoundingClientRect().top]"
+    )
+    paper, edge = (luminance(page, {"x": x, "y": top + 20, "width": 2, "height": 300}) for x in (right - 40, right - 3))
+    assert (max(paper, edge) + 0.05) / (min(paper, edge) + 0.05) >= 1.8
+    tree.evaluate("one => one.scrollTo(one.scrollWidth, one.scrollTop)")
+    edge = luminance(page, {"x": right - 3, "y": top + 20, "width": 2, "height": 300})
+    assert edge == pytest.approx(paper, abs=0.01), "here it ends"
+
+
 @in_a_browser
 def test_options_change_the_row_of_odds_at_once_and_draws_come_as_often(tiny: Visit, tiny_page: str) -> None:
     page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=2&samples=1&beams=0")
     effect = page.locator("#lab-decoding .options")
-    browsers.expect(effect).to_have_text("The options leave the odds as the model gives them.")
+    browsers.expect(effect).to_have_text("The options leave the chances as the model gives them.")
     texts = page.locator("#lab-decoding .texts").inner_text()
     page.locator("#decoding-top-k").fill("3")
     browsers.expect(effect).to_have_text(re.compile("9 of the 12 tokens shown cannot be drawn"), timeout=PATIENCE)

@@ -209,6 +209,30 @@ def test_a_link_opens_its_experiment_in_the_promised_state_and_back_leads_to_the
 
 
 @in_a_browser
+def test_the_way_back_to_a_step_is_on_the_page_that_the_step_has_opened_alone(tiny: Visit, tiny_page: str) -> None:
+    page = tiny.page
+
+    def opened(name: str) -> Any:
+        tiny.open_tab(name.capitalize())
+        browsers.expect(page.locator(f"#lab-{name} > .says .sentence")).not_to_be_empty()  # its script has started
+        return page.locator(f"#{name}-form .to-lesson")
+
+    open_part(tiny, tiny_page, 1)
+    current(tiny, ".reveal").click()
+    current(tiny, "a.open").click()
+    way_back = page.locator("#decoding-form .to-lesson")
+    browsers.expect(way_back).to_be_focused()
+    page.reload()
+    browsers.expect(way_back).to_have_text("‹ Back to step 1 of the lesson")
+    for name in ("cache", "masks", "speculation", "decoding"):
+        browsers.expect(opened(name)).to_be_hidden()
+    page.goto("about:blank")
+    page.goto(f"{tiny_page}#lab-decoding?prompt=The+old+keeper&tokens=2")
+    page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
+    browsers.expect(way_back).to_be_hidden()
+
+
+@in_a_browser
 def test_the_lab_opens_on_the_lesson_and_a_link_opens_its_own_page(tiny: Visit, tiny_page: str) -> None:
     page = tiny.page
     tiny.open_tab("Lab")

@@ -13,16 +13,16 @@ const alternatives = entry => said(sentences.alternativesSentence(entry));
 const entry = {ids: [12], place: 0, loss: Math.log(4), rank: 3, entropy: 2.345, seen_from: 0, token: ' keeper', end: 10, word: [3, 10]};
 
 test('the summary of a word has its choice, odds, loss and entropy', () => {
-  assert.equal(summary(entry), '“keeper”: choice 3, 25 % · loss 1.39 · entropy 2.35');
-  assert.equal(summary({...entry, rank: 1234}), '“keeper”: choice 1,234, 25 % · loss 1.39 · entropy 2.35');
+  assert.equal(summary(entry), '“keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits');
+  assert.equal(summary({...entry, rank: 1234}), '“keeper”: choice 1,234, 25 % · loss 2.00 bits · entropy 3.38 bits');
 });
 
 test('a word that the model excludes is impossible', () => {
-  assert.equal(summary({...entry, loss: null}), '“keeper”: choice 3, impossible · entropy 2.35');
+  assert.equal(summary({...entry, loss: null}), '“keeper”: choice 3, impossible · entropy 3.38 bits');
 });
 
 test('of a character of several tokens the odds are of all, the choice of one', () => {
-  assert.equal(summary({...entry, ids: [12, 13, 14], place: 1, token: '🙂'}), '“🙂”: 25 % · loss 1.39 · token 2 of its 3: choice 3 · entropy 2.35');
+  assert.equal(summary({...entry, ids: [12, 13, 14], place: 1, token: '🙂'}), '“🙂”: 25 % · loss 2.00 bits · token 2 of its 3: choice 3 · entropy 3.38 bits');
 });
 
 test('the summary says from which character the model has read', () => {
@@ -31,7 +31,7 @@ test('the summary says from which character the model has read', () => {
 });
 
 test('the first token has no odds', () => {
-  assert.equal(summary({...entry, rank: null}), '“keeper”: No text comes before it, so the model has no odds for it.');
+  assert.equal(summary({...entry, rank: null}), '“keeper”: No text comes before it, so the model did not predict it.');
 });
 
 test('alternatives are one line with their odds', () => {
@@ -98,6 +98,14 @@ test('the headline of the first word says that there is nothing to expect', () =
   assert.match(sentences.headline({...entry, rank: null, alternatives: []}), /^No text comes before this word/);
 });
 
+test('near the beginning of a text the card says why a word is a surprise there', () => {
+  const why = (before, rank = 40) => sentences.beginningSentence({rank}, before);
+  assert.equal(why(1), 'Only 1 word stands before it, so the model knows little yet: most words are a surprise here.');
+  assert.equal(why(2), 'Only 2 words stand before it, so the model knows little yet: most words are a surprise here.');
+  assert.match(why(0), /^No word stands before it, so /);
+  assert.deepEqual([why(3), why(Infinity), why(1, 1), why(0, null)], ['', '', '', ''], 'further on, expected, or not predicted');
+});
+
 // A word at which the model's first choice was so many times likelier, and which has this chance itself.
 const marked = (rank, times, chance = 0.001) => {
   const excess = times === Infinity ? null : Math.log(times);
@@ -156,8 +164,9 @@ test('what is announced says how many places are marked, words and signs, of how
 });
 
 test('a highlight is announced with its number, the whole word and what the model expected', () => {
-  const word = {text: ' keeper', entry: {...entry, alternatives: [{text: ' sea'}]}};
+  const word = {text: ' keeper', before: 9, entry: {...entry, alternatives: [{text: ' sea'}]}};
   assert.equal(sentences.highlightSentence(word, 3, 10), 'Highlight 3 of 10. The model expected “sea…”; your word “keeper” was its 3rd choice.');
+  assert.match(sentences.highlightSentence({...word, before: 1}, 1, 10), /3rd choice\. Only 1 word stands before it, so /);
 });
 
 test('the branches at a word name the word', () => {

@@ -23,6 +23,12 @@ test('the entries of the first highlights are those of the words that are marked
   assert.deepEqual([0, 1, 2, 9].map(count => [...markedEntries(words, count)]), [[], [entries[3]], [entries[1], entries[3]], [entries[1], entries[3]]]);
 });
 
+test('words before a word are counted, signs are not, and an instruction is more than a few', () => {
+  const entries = [entry('On', 0), entry('ce', 0), entry(',', 4), entry(' up', 5), entry(' a', 8)], before = words => words.map(word => word.before);
+  assert.deepEqual(before(markedWords({entries, marks: []})), [0, 1, 1, 2]);
+  assert.deepEqual(before(markedWords({entries, marks: []}, true)), Array(4).fill(Infinity));
+});
+
 test('a text without tokens has no words', () => assert.deepEqual(markedWords({entries: [], marks: []}), []));
 
 test('the fork at a word is the entropy before its first token, against the highest', () => {

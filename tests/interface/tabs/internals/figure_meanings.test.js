@@ -21,9 +21,15 @@ test('every figure of a token has a meaning, and the line stays as it is', () =>
 
 test('words about a message and about the likeliest token need no meaning', () => {
   const [, , message] = explainedFigures(tokenFacts({spelled}, {id: 7, message: 0}, 3, ['user']));
-  assert.deepEqual(message, {text: "message 1, the user's", meaning: ''});
+  assert.deepEqual(message, {text: "message 1, the user's", meaning: '', term: ''});
   const [likeliest, entropy] = explainedFigures(tokenSummary({entropies: [1]}, {id: null, rank: null}, 1, rows));
-  assert.deepEqual([likeliest.meaning, entropy.text], ['', 'entropy of the raw odds 1.00 nats'], 'a dot in a token is no separator');
+  assert.deepEqual([likeliest.meaning, entropy.text], ['', 'entropy of the raw probabilities 1.44 bits'], 'a dot in a token is no separator');
+});
+
+test('a figure has the term of its column in the help, whatever its number', () => {
+  const terms = line => explainedFigures(line).map(({term}) => term);
+  assert.deepEqual(terms(tokenFacts({spelled}, {id: 8, message: null}, 3, ['user'])), ['Position', 'Id', '', '', '']);
+  assert.deepEqual(terms(tokenSummary({entropies: [1]}, {id: 7, rank: 1}, 1, rows)), ['Choice', 'Raw', 'Processed', 'Entropy']);
 });
 
 test('every column has a meaning', () => {

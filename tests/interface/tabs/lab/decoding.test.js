@@ -76,9 +76,9 @@ test('the file of texts has a line for each, quoted', () => {
 const odds = (raw, processed, said = ' a') => ({id: 1, text: said, raw, processed});
 
 test('the options’ effect on the odds is one sentence', () => {
-  assert.equal(optionsSentence({odds: [odds(0.5, 0.5), odds(0.2, 0.2)]}), 'The options leave the odds as the model gives them.');
-  assert.equal(optionsSentence({odds: [odds(0.77058, 0.77057)]}), 'The options leave the odds as the model gives them.', 'but for rounding in float32');
-  assert.equal(optionsSentence({odds: [odds(0.5, 0.75), odds(0.2, 0.25)]}), 'With the options, the odds of the likeliest token, “a”, change from 50\u00a0% to 75\u00a0%.');
+  assert.equal(optionsSentence({odds: [odds(0.5, 0.5), odds(0.2, 0.2)]}), 'The options leave the chances as the model gives them.');
+  assert.equal(optionsSentence({odds: [odds(0.77058, 0.77057)]}), 'The options leave the chances as the model gives them.', 'but for rounding in float32');
+  assert.equal(optionsSentence({odds: [odds(0.5, 0.75), odds(0.2, 0.25)]}), 'With the options, the chance of the likeliest token, “a”, changes from 50\u00a0% to 75\u00a0%.');
   assert.match(optionsSentence({odds: [odds(0.5, 1), odds(0.2, 0)]}), /to 100\u00a0%, and 1 of the 2 tokens shown cannot be drawn\.$/);
 });
 

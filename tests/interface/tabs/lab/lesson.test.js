@@ -3,7 +3,7 @@ import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {NONE, comparisonSentence, countRight, isComplete, noProgress, progressFrom, scoreSentence, withAnswer} from '../../../../interface/tabs/lab/lesson_progress.js';
-import {PARTS, QUESTIONS, STEPS, experimentLink, partLink, partOf} from '../../../../interface/tabs/lab/lesson_steps.js';
+import {PARTS, QUESTIONS, STEPS, experimentLink, linkFromStep, partLink, partOf, stepLinkingTo} from '../../../../interface/tabs/lab/lesson_steps.js';
 import {markdownOf, sheetBlocks} from '../../../../interface/tabs/lab/lesson_sheet.js';
 
 const ALL = [...STEPS.map(({question}) => question), ...QUESTIONS];
@@ -48,6 +48,16 @@ test('each experiment has an address of its page with a prompt', () => {
     assert.match(mark, /^#lab-(cache|decoding|masks|speculation)$/);
     assert.equal(new URLSearchParams(query).get('prompt'), step.run.prompt);
   }
+});
+
+test('the address in a step names the step, and other addresses of the experiment name none', () => {
+  STEPS.forEach((step, index) => {
+    const part = String(index + 1), mark = `#lab-${step.page}`;
+    assert.equal(stepLinkingTo(linkFromStep(part), mark), part);
+    assert.equal(stepLinkingTo(linkFromStep(part), '#lab-other'), '', 'it is the address of another page');
+    assert.equal(stepLinkingTo(experimentLink(step), mark), '');
+  });
+  for (const query of ['', '?lesson=', '?lesson=9', '?lesson=before', '?lesson=0']) assert.equal(stepLinkingTo(`#lab-cache${query}`, '#lab-cache'), '');
 });
 
 test('a new progress is open, and so is what is stored but no progress', () => {

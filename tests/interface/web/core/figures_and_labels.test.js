@@ -10,6 +10,10 @@ const {visibleText} = words;
 const said = text => text.replaceAll('\u00a0', ' ');
 const percent = figure => said(words.formatPercent(figure));
 
+test('a surprise is shown in bits: one for a half, ten for about a thousandth', () => {
+  assert.deepEqual([1, 2, 1024].map(times => words.bitsOfNats(Math.log(times))), [0, 1, 10]);
+});
+
 test('figures contain no breaking spaces', () => {
   for (const p of [0, 1e-9, 0.001, 0.37, 0.999, 1])
     for (const figure of [{p}, {p, bound: true}, {p, atLeast: true}]) assert.ok(!words.formatPercent(figure).includes(' '), p);

@@ -24,10 +24,10 @@ test('keys of a text and of branches have the words of the help of Write', () =>
 
 const bare = text => text.replace(/<[^>]*>/g, '').trim();
 
-test('controls are explained once each, without their own name, and not at all by that alone', () => {
+test('controls are explained once each, also under two names, without their own name, and not at all by that alone', () => {
   const {lines} = controlsTopic([
     ['Depth', 'Depth: how many tokens long each branch is.'], ['Branches', 'How many.'], ['Depth', 'Another.'], ['Copy', 'Copy'], ['Undo', 'Undo (Ctrl+Z)'], ['', 'Nobody.'], ['Send', ''],
-    ['Compare both', 'Precisions: both are read.'], ['Pause', 'Send nothing (Alt+P)'],
+    ['Compare both', 'Precisions: both are read.'], ['Depth 5', 'Depth: how many tokens long each branch is.'], ['Pause', 'Send nothing (Alt+P)'],
   ]);
   assert.deepEqual(lines, [
     ['Depth', 'How many tokens long each branch is.'], ['Branches', 'How many.'], ['Compare both', 'Both are read.'], ['Pause', 'Send nothing (Alt+P)'],
