@@ -46,14 +46,12 @@ export class TreeViewport {
   get area() { return {width: this.scroll.clientWidth, height: this.scroll.clientHeight}; }
 
   /**
-   * Take the size of a drawing. Its scale stays as a person has chosen it; else it is as large as all of it fits, but at least
-   * `least`.
+   * Take the size of a drawing. Its scale stays as a person has chosen it; else it is as large as all of it fits, but readable.
    * @param {Size} drawing
-   * @param {number} least
    */
-  resize(drawing, least) {
+  resize(drawing) {
     this.#drawing = drawing;
-    this.#least = this.#fits ? LEAST : least;
+    this.#least = this.#fits ? LEAST : READABLE;
     this.#follow();
     this.#apply();
   }

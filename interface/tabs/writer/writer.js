@@ -50,6 +50,8 @@ class WriterTab {
         this.guesses.set(settings);
         this.options.set(settings);
       },
+      seen: () => this.tree.seen.stored,
+      applySeen: seen => this.tree.seen.restore(seen),
       view: () => this.controller.view,
       tree: () => this.controller.requests.tree(),
       model: header.modelName,
@@ -109,6 +111,7 @@ class WriterTab {
     });
     this.views.addEventListener('choose', () => this.#scrollToDrawing());
     this.tree.addEventListener('change', () => this.sheet.settingsChanged());
+    this.tree.addEventListener('seen', () => this.sheet.seenChanged());
     options.showView(this.views.view);
     this.tree.show(this.views.view === 'tree');
     this.guesses.addEventListener('change', () => {
