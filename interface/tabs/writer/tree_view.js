@@ -180,9 +180,9 @@ export class TreeView extends EventTarget {
     if (!this.#centred) setText(find(this.panel, '.tree-announcement'), sentence);
     input.keepTabStop(layout.nodes);
     if (focused && !input.hasFocus) input.focusFirst();
-    // The drawing moves only when the text has, and when its first branches come, which give it room: not while they grow.
-    const centred = `${this.#end.revision} ${this.session.checked} ${layout.nodes.some(({node}) => node.state === 'ahead')}`;
-    if (centred !== this.#centred) viewport.reveal(here.x, here.y);
+    // The drawing moves only when the text has. While branches grow it moves to where it had no room to move to before.
+    const centred = `${this.#end.revision} ${this.session.checked}`;
+    if (centred !== this.#centred || viewport.lacksRoom) viewport.reveal(here.x, here.y);
     this.#centred = centred;
   }
 

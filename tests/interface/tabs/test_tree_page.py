@@ -235,12 +235,14 @@ def test_the_session_is_the_same_after_a_reload(tree: Visit) -> None:
     tree.wait_until_asked()
     draw_again(tree)
     drawn = tree.page.locator("#tree .node").evaluate_all(DRAWN)
+    place = tree.page.locator("#tree .node[data-here]").bounding_box()
     assert sum(one.startswith("seen") for one in drawn) > 5
     tree.page.reload()
     tree.wait_for_status("ready")
     tree.wait_until_settled()
     draw_again(tree)
     assert tree.page.locator("#tree .node").evaluate_all(DRAWN) == drawn
+    assert tree.page.locator("#tree .node[data-here]").bounding_box() == pytest.approx(place, abs=2)
 
 
 def test_words_and_odds_of_a_session_can_be_read_before_fit_shows_all_of_it(tree: Visit) -> None:
