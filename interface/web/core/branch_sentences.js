@@ -6,6 +6,8 @@ import {
 import {isReheated} from './reheated_odds.js';
 import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
 
+/** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
+export const NEW_ROWS_COMING = 'New rows are being computed. These are from before your change.';
 const HINT = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
