@@ -28,6 +28,8 @@ const continuesWord = ({given, rows}) => rows.some(({pieces: [first]}) => contin
  */
 const unfinishedClause = drawn => (continuesWord(drawn) ? ', after all that you typed: your last word may still go on' : '');
 
+/** What ≤ means before the share of a row: see `nucleus` in reheated_odds.js. */
+export const AT_MOST = '≤: at most so much. Top-p keeps more tokens here than the 64 likeliest, and the page knows the odds of those alone.';
 const ANOTHER_TEMPERATURE = 'Temperature acts on each token: rows that lengthen your last word have one token less than those after it, and may change places with them.';
 const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need temperature 1 and top-p 1.';
 
@@ -49,6 +51,7 @@ function shareSentence(drawn) {
  */
 function hintSentence({count, given, wanted, rows, wordError = null}) {
   const fewer = fewerSentence(count, wanted);
+  if (rows.some(({share}) => share?.bound)) return AT_MOST;
   if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || HINT;
   if (continuesWord({given, rows})) return ANOTHER_TEMPERATURE;
   return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
@@ -182,7 +185,7 @@ export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
  */
 export const describeOther = (other, letters = '') => `${quotedText(letters + (other.text ?? ''))} ${formatPercent(other.odds)} · ` +
   (other.otherwise ? 'then something else than in the rows that begin with it' : 'none of the rows begins with it') +
-  (mayGoOn(other) && !other.otherwise ? '; …: the word may be longer' : '');
+  (other.odds.bound ? '; ≤: at most so much' : '') + (mayGoOn(other) && !other.otherwise ? '; …: the word may be longer' : '');
 
 /**
  * How much of the text is read, or how deep the rows of a growing view are; empty if neither is known.
