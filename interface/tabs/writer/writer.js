@@ -10,6 +10,8 @@ import {GuessFirst} from './guess_first.js';
 import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
 import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
+import {WRITE_TOPICS} from '../../web/core/help_topics.js';
+import {topicElements} from '../../web/ui/help.js';
 import {find, make, scrollBehavior} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
@@ -34,7 +36,7 @@ class WriterTab {
     this.element = sheet;
     placeControls(controls);
     this.options = new BranchOptions(controls);
-    find(sheet, '#help-dialog .modes').append(...Object.values(MODES).map(text => make('li', {text})));
+    this.#fillHelp(find(sheet, '#help-dialog'));
     this.columns = new ColumnsPanel(compare, branches);
     this.views = new ViewChoice(find(controls, '.views'), branches);
     this.tree = new TreeView(tree, branches);
@@ -88,6 +90,13 @@ class WriterTab {
       under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length})}`.trim(),
       documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
     });
+  }
+
+  /** @param {HTMLElement} dialog */
+  #fillHelp(dialog) {
+    find(dialog, '.words').append(...WRITE_TOPICS.words.flatMap(topicElements));
+    find(dialog, '.modes').append(...Object.values(MODES).map(text => make('li', {text})));
+    find(dialog, '.keys-of').append(...WRITE_TOPICS.keys.flatMap(topicElements));
   }
 
   async start() {
