@@ -81,6 +81,7 @@ def test_a_sentence_follows_the_focus_and_leaves_with_escape_or_when_something_i
     expect(tip).to_be_hidden()
 
 
+NAMES = ("k", "length", "depth", "mode", "odds", "temperature", "top-p", "steer-word", "order", "guess-first")
 ROWS_COVERED = """() => {
   const tip = document.querySelector('.tip').getBoundingClientRect();
   const meets = ({left, top, right, bottom}) =>
@@ -111,7 +112,7 @@ def test_the_sentence_of_a_control_covers_no_row(visit: Visit, width: int, heigh
     page.locator("#controls summary").click()
     for scrolled in (0, 60, 140):
         page.evaluate(f"scrollTo(0, {scrolled})")
-        for name in ("k", "length", "depth", "mode", "odds", "temperature", "top-p", "steer-word", "order", "guess-first"):
+        for name in NAMES:
             page.locator("#document textarea").evaluate("box => box.focus({preventScroll: true})")
             page.keyboard.press("Shift")
             page.locator(f"#{name}").evaluate("control => control.focus({preventScroll: true})")
