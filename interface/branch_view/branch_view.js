@@ -5,7 +5,7 @@
  */
 /** @import {BranchViewEvent, BranchViewState, Target} from '../web/core/branch_view_state.js' */
 import {
-  INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, noteOf, reduce,
+  INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
 import {ROW_CHANGING, ROW_GONE} from '../web/core/branch_sentences.js';
@@ -181,7 +181,7 @@ export class BranchView {
   #paintRows(before) {
     const {root, state} = this, position = focusPosition(root) ?? (document.activeElement === document.body ? this.#lostFocus : null);
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
-    paintCover(this.cover, state.drawn, Boolean(state.shown?.stored));
+    paintCover(this.cover, state.drawn, {stored: Boolean(state.shown?.stored), leavesOutOthers: leavesOutOthers(state)});
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();
     this.#markReadOnly();

@@ -12,9 +12,10 @@ import {wordSentence} from '../web/core/word_odds.js';
 /**
  * @param {HTMLElement} cover
  * @param {DrawnView<DrawnRow>} drawn
- * @param {boolean} stored whether the view is the stored example
+ * @param {{stored: boolean, leavesOutOthers: boolean}} about whether the view is the stored example, and whether its rows may leave
+ *   out other tokens than those that are awaited
  */
-export function paintCover(cover, drawn, stored) {
+export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   const own = drawn.rows.filter(row => !row.extra), stack = find(cover, '.stack');
   cover.hidden = !drawn.count;
   setAttribute(cover, 'data-coverage', drawn.coverage.p);
@@ -23,7 +24,7 @@ export function paintCover(cover, drawn, stored) {
   setText(find(cover, '.held'), formatKnown(drawn.coverage));
   setText(find(cover, '.of'), coverageCaption(drawn));
   const without = find(cover, '.without');
-  setText(without, bannedCaption(drawn));
+  setText(without, leavesOutOthers ? '' : bannedCaption(drawn));
   setAttribute(without, 'data-tip', without.textContent);   // its end may be cut off
   without.hidden = !without.textContent;
   const {word} = drawn, odds = find(cover, '.word-odds');

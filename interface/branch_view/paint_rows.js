@@ -4,10 +4,10 @@
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 /** @import {Overlap} from '../web/core/token_spacing.js' */
 import {
-  PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
+  AT_MOST, PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
 import {
-  PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenText, visibleText,
+  PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenOdds, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
 import {forkOf, forkSentence} from '../web/core/row_forks.js';
 import {isJoined, tokenOverlaps} from '../web/core/token_spacing.js';
@@ -70,8 +70,8 @@ function paintRow(node, row, {index, typed, fork, hasKeys}) {
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-changing', row.changing);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
-  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, label, cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
-  setAttribute(find(node, '.share'), 'data-tip', row.changing ? label : `${label}. ${SHARE_MEANING}`);
+  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, spokenOdds(label), cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
+  setAttribute(find(node, '.share'), 'data-tip', row.changing ? label : `${label}. ${SHARE_MEANING}${row.share.bound ? ` ${AT_MOST}` : ''}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setAttribute(find(node, '.key'), 'data-tip', hasKeys && index < KEYS ? keySentence(index + 1) : null);
   paintFigure(find(node, '.figure'), figure);
@@ -124,7 +124,7 @@ function paintToken(button, {text, ids, odds, isWord, isEdited, isChanging}, let
   setText(button, visibleText(text));
   const before = letters ? `${letters}, continued by ` : '';
   const marks = `${isWord ? ', the word you look for' : ''}${isEdited ? ', changed by you' : ''}`;
-  setAttribute(button, 'aria-label', `${before}${spokenText(text)}${isChanging ? '' : `, ${figure}`}${marks}`);
+  setAttribute(button, 'aria-label', `${before}${spokenText(text)}${isChanging ? '' : `, ${spokenOdds(figure)}`}${marks}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 // The open document: between the draft, the library, links and files.
-/** @import {DocumentFields, DocumentLink, DocumentRecord, StoredSettings, View} from '../../web/core/types.d.ts' */
+/** @import {DocumentFields, DocumentLink, DocumentRecord, StoredSeenView, StoredSettings, View} from '../../web/core/types.d.ts' */
 /** @import {Instruction} from './instruction.js' */
 /** @import {Notice} from '../../web/ui/notice.js' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
@@ -27,6 +27,8 @@ const AUTHORSHIP = {
  * @typedef {object} SheetHooks what a sheet asks of the rest of the page
  * @property {() => StoredSettings | null} settings of the branches
  * @property {(settings: StoredSettings) => void} applySettings from a document, a file or a link; unchecked
+ * @property {() => StoredSeenView[]} seen the views that were shown for the document
+ * @property {(seen: StoredSeenView[]) => void} applySeen from a stored document; unchecked
  * @property {() => View | null} view the shown branches, for an export
  * @property {() => Promise<unknown>} tree the tree on the server, for an export
  * @property {() => string | null} model its name
@@ -98,8 +100,8 @@ export class DocumentKeeper {
 
   /** @returns {DocumentFields} */
   snapshot() {
-    const {text, on} = this.instruction, {settings, model} = this.hooks;
-    return {...this.draft.state(), instruction: text, instructed: on, settings: settings(), model: model()};
+    const {text, on} = this.instruction, {settings, seen, model} = this.hooks;
+    return {...this.draft.state(), instruction: text, instructed: on, settings: settings(), seen: seen(), model: model()};
   }
 
   /** Open the last document or the link's. What was typed while the page loaded is kept. */
@@ -240,6 +242,7 @@ export class DocumentKeeper {
   /** @param {DocumentFields} fields */
   #show(fields) {
     this.draft.load(fields);
+    this.hooks.applySeen(fields.seen ?? []);
     this.instruction.set(fields.instruction ?? '', fields.instructed ?? false);
     if (fields.settings) this.hooks.applySettings(fields.settings);
     this.#settings = JSON.stringify(this.hooks.settings());

@@ -105,6 +105,17 @@ export class DocumentLibrary extends EventTarget {
     this.#changed = true;
     this.current.edited = Date.now();
     if (this.state !== 'unsaved') this.#setState('saving', '');
+    this.#flushSoon();
+  }
+
+  /** What is stored beside the text of the open document has changed. That is no edit: nothing is stored for it alone. */
+  besideChanged() {
+    if (!this.current?.stored) return;
+    this.#changed = true;
+    this.#flushSoon();
+  }
+
+  #flushSoon() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.flush(), DEBOUNCE);
   }

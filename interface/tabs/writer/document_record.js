@@ -183,6 +183,7 @@ export function documentFrom(value) {
     left: listOf(value.left ?? value.history?.left).map(entry => abandonedFrom(entry, history.steps.length)).filter(entry => entry !== null),
     spans: spansFrom(value.spans, text.length),
     ...(accepted ? {accepted} : {}),
+    ...(Array.isArray(value.seen) ? {seen: value.seen} : {}),   // `SeenViews` checks each
     settings: settingsFrom(value.settings),
     model: labelOf(value.model) || null,
     instruction: stringOf(value.instruction),

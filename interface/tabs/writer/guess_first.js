@@ -1,7 +1,7 @@
 // "Guess first": the rows are hidden until the next word is guessed, and each guess is scored.
 /** @import {BranchViewHandle, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
-import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
+import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
@@ -145,9 +145,10 @@ export class GuessFirst extends EventTarget {
       this.#say(answer.sentence ?? UNREAD);
       return;
     }
-    const known = Math.max(LEAST, probability);
-    this.#end(now, {score: addGuess(this.#score, known), hadFocus: checked.focused});
-    this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowPhrase(this.view().rows(), texts, guess), under));
+    this.#end(now, {hadFocus: checked.focused});
+    const rows = this.view().rows(), known = Math.max(LEAST, probabilityOfGuess(rows, {probability, texts, words, error}));
+    this.#keep(addGuess(this.#score, known));
+    this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowPhrase(rows, texts, guess), under));
   }
 
   /**
@@ -205,15 +206,14 @@ export class GuessFirst extends EventTarget {
   /**
    * Show the rows after a text from now on, and go back to the text.
    * @param {GuessedText} now
-   * @param {{score?: GuessScore, hadFocus?: boolean}} [options] `score`: with this guess, if it counts; `hadFocus`: whether the
-   *   form had the focus, which a disabled button loses
+   * @param {{hadFocus?: boolean}} [options] `hadFocus`: whether the form had the focus, which a disabled button loses
    */
-  #end({text}, {score = this.#score, hadFocus = false} = {}) {
+  #end({text}, {hadFocus = false} = {}) {
     const places = this.#places;
     places.add(placeOf(text));
     const [oldest] = places;
     if (places.size > MOST_PLACES) places.delete(oldest);
-    this.#keep(score);
+    this.#keep(this.#score);
     this.field.value = '';
     const {activeElement} = document, focused = this.form.contains(activeElement) || (hadFocus && activeElement === document.body);
     this.#changed();

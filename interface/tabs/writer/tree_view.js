@@ -2,7 +2,7 @@
 /** @import {BranchViewElement, Choice, ChoiceSource, LaidNode, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
-import {OVERVIEW, READABLE} from '../../web/core/tree_scale.js';
+import {READABLE} from '../../web/core/tree_scale.js';
 import {SeenViews} from '../../web/core/seen_views.js';
 import {TreeInput} from './tree_input.js';
 import {TreePainter} from './tree_painter.js';
@@ -29,9 +29,12 @@ const UNKNOWN = 'The text of that node is no longer known.';
  * @property {(sentence: string) => void} notice shows a sentence to the person
  */
 
-/** Draws the branches, or the whole session, as a tree or a river. Event: `change`, when a person or `set` changes its settings. */
+/**
+ * Draws the branches, or the whole session, as a tree or a river. Events: `change`, when a person or `set` changes its settings,
+ * and `seen`, when a view was recorded.
+ */
 export class TreeView extends EventTarget {
-  /** The views that were shown on this page for this document. */
+  /** The views that were shown for this document. */
   seen = new SeenViews();
   /** @type {TextOwner | null} */
   draft = null;
@@ -133,7 +136,10 @@ export class TreeView extends EventTarget {
   #onDrawn() {
     const {branchView} = this.branches, {rows} = branchView.drawn(), {text, revision} = this.#end;
     const own = rows.length > 0 && rows.every(row => row.revision === revision);
-    if (own && text && branchView.state() === 'settled') this.seen.add(text, branchView.drawn());
+    if (own && text && branchView.state() === 'settled') {
+      this.seen.add(text, branchView.drawn());
+      dispatch(this, 'seen');
+    }
     // Hidden rows leave the drawing as soon as they leave the rows.
     if (own || branchView.isVeiled()) this.#schedule();
     else this.#scheduleLater();
@@ -164,19 +170,19 @@ export class TreeView extends EventTarget {
 
   /** @param {TextOwner} draft */
   #paint(draft) {
-    const {svg, painter, viewport, input} = this, least = this.session.checked ? OVERVIEW : READABLE;
-    const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least}), focused = input.hasFocus;
+    const {svg, painter, viewport, input} = this;
+    const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least: READABLE}), focused = input.hasFocus;
     painter.paint(layout);
-    viewport.resize(layout, least);
+    viewport.resize(layout);
     const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
     setAttribute(svg, 'aria-label', `${this.session.checked ? 'The session' : 'The branches'} as a ${this.#river ? 'river' : 'tree'}: ${sentence}`);
     setText(find(this.panel, '.tree-says'), sentence);
     if (!this.#centred) setText(find(this.panel, '.tree-announcement'), sentence);
     input.keepTabStop(layout.nodes);
     if (focused && !input.hasFocus) input.focusFirst();
-    // The drawing moves only when the text has: not while branches grow.
+    // The drawing moves only when the text has. While branches grow it moves to where it had no room to move to before.
     const centred = `${this.#end.revision} ${this.session.checked}`;
-    if (centred !== this.#centred) viewport.reveal(here.x, here.y);
+    if (centred !== this.#centred || viewport.lacksRoom) viewport.reveal(here.x, here.y);
     this.#centred = centred;
   }
 

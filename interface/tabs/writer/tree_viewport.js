@@ -11,6 +11,7 @@ const LINE = 16;         // pixels of a line, for wheels that count lines
 
 export class TreeViewport {
   scale = 1;
+  lacksRoom = false;   // whether the drawing was too small for the last `reveal`, and nobody has moved it since
   /** @type {Size | null} */
   #drawing = null;
   #least = READABLE;
@@ -30,6 +31,7 @@ export class TreeViewport {
     scroll.addEventListener('wheel', event => this.#onWheel(event), {passive: false});
     scroll.addEventListener('pointerdown', event => this.#onDown(event));
     scroll.addEventListener('pointermove', event => this.#onMove(event));
+    for (const name of ['pointerdown', 'wheel', 'keydown']) scroll.addEventListener(name, () => { this.lacksRoom = false; }, {passive: true});
     for (const name of ['pointerup', 'pointercancel']) scroll.addEventListener(name, () => this.#onUp());
     new ResizeObserver(() => requestAnimationFrame(() => {
       this.#follow();
@@ -46,14 +48,12 @@ export class TreeViewport {
   get area() { return {width: this.scroll.clientWidth, height: this.scroll.clientHeight}; }
 
   /**
-   * Take the size of a drawing. Its scale stays as a person has chosen it; else it is as large as all of it fits, but at least
-   * `least`.
+   * Take the size of a drawing. Its scale stays as a person has chosen it; else it is as large as all of it fits, but readable.
    * @param {Size} drawing
-   * @param {number} least
    */
-  resize(drawing, least) {
+  resize(drawing) {
     this.#drawing = drawing;
-    this.#least = this.#fits ? LEAST : least;
+    this.#least = this.#fits ? LEAST : READABLE;
     this.#follow();
     this.#apply();
   }
@@ -82,8 +82,9 @@ export class TreeViewport {
    * @param {number} y
    */
   reveal(x, y) {
-    const {clientWidth, clientHeight} = this.scroll, down = y * this.scale;
-    this.scroll.scrollTo(x * this.scale - clientWidth / 3, down < LOWEST * clientHeight ? 0 : down - clientHeight / 2);
+    const {clientWidth, clientHeight} = this.scroll, down = y * this.scale, left = x * this.scale - clientWidth / 3;
+    this.scroll.scrollTo(left, down < LOWEST * clientHeight ? 0 : down - clientHeight / 2);
+    this.lacksRoom = this.scroll.scrollLeft < Math.floor(left);
   }
 
   /** Fit the drawing into its area, unless a person has chosen a scale. */

@@ -10,6 +10,8 @@ import {GuessFirst} from './guess_first.js';
 import {TreeView} from './tree_view.js';
 import {ViewChoice} from './view_choice.js';
 import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
+import {WRITE_TOPICS} from '../../web/core/help_topics.js';
+import {topicElements} from '../../web/ui/help.js';
 import {find, make, scrollBehavior} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
@@ -34,7 +36,7 @@ class WriterTab {
     this.element = sheet;
     placeControls(controls);
     this.options = new BranchOptions(controls);
-    find(sheet, '#help-dialog .modes').append(...Object.values(MODES).map(text => make('li', {text})));
+    this.#fillHelp(find(sheet, '#help-dialog'));
     this.columns = new ColumnsPanel(compare, branches);
     this.views = new ViewChoice(find(controls, '.views'), branches);
     this.tree = new TreeView(tree, branches);
@@ -50,6 +52,8 @@ class WriterTab {
         this.guesses.set(settings);
         this.options.set(settings);
       },
+      seen: () => this.tree.seen.stored,
+      applySeen: seen => this.tree.seen.restore(seen),
       view: () => this.controller.view,
       tree: () => this.controller.requests.tree(),
       model: header.modelName,
@@ -88,6 +92,13 @@ class WriterTab {
     });
   }
 
+  /** @param {HTMLElement} dialog */
+  #fillHelp(dialog) {
+    find(dialog, '.words').append(...WRITE_TOPICS.words.flatMap(topicElements));
+    find(dialog, '.modes').append(...Object.values(MODES).map(text => make('li', {text})));
+    find(dialog, '.keys-of').append(...WRITE_TOPICS.keys.flatMap(topicElements));
+  }
+
   async start() {
     await this.sheet.ready;
     const {library} = this.sheet, others = (await library.list()).filter(card => card.id !== library.current?.id);
@@ -109,6 +120,7 @@ class WriterTab {
     });
     this.views.addEventListener('choose', () => this.#scrollToDrawing());
     this.tree.addEventListener('change', () => this.sheet.settingsChanged());
+    this.tree.addEventListener('seen', () => this.sheet.seenChanged());
     options.showView(this.views.view);
     this.tree.show(this.views.view === 'tree');
     this.guesses.addEventListener('change', () => {

@@ -17,7 +17,7 @@ import {replayDialog} from './replay_dialog.js';
 
 /** @type {SheetHooks} */
 const NO_HOOKS = {
-  settings: () => null, applySettings: () => {}, view: () => null, tree: async () => null, model: () => null,
+  settings: () => null, applySettings: () => {}, seen: () => [], applySeen: () => {}, view: () => null, tree: async () => null, model: () => null,
   publicAddress: () => null, also: () => [],
 };
 
@@ -167,6 +167,7 @@ export function mountSheet({element, hooks: given = {}}) {
     compare: (/** @type {boolean} */ active) => instruction.giveWay(active),
     fileName: (/** @type {string} */ ending) => fileName(keeper.name, ending),
     settingsChanged: () => keeper.settingsChanged(),
+    seenChanged: () => keeper.library.besideChanged(),
     stop: () => { draft.stop(); leaving.abort(); },
   };
 }

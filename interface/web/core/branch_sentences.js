@@ -6,6 +6,8 @@ import {
 import {isReheated} from './reheated_odds.js';
 import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
 
+/** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
+export const NEW_ROWS_COMING = 'New rows are being computed. These are from before your change.';
 const HINT = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
@@ -26,6 +28,8 @@ const continuesWord = ({given, rows}) => rows.some(({pieces: [first]}) => contin
  */
 const unfinishedClause = drawn => (continuesWord(drawn) ? ', after all that you typed: your last word may still go on' : '');
 
+/** What ≤ means before the share of a row: see `nucleus` in reheated_odds.js. */
+export const AT_MOST = '≤: at most so much. Top-p keeps more tokens here than the 64 likeliest, and the page knows the odds of those alone.';
 const ANOTHER_TEMPERATURE = 'Temperature acts on each token: rows that lengthen your last word have one token less than those after it, and may change places with them.';
 const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need temperature 1 and top-p 1.';
 
@@ -47,6 +51,7 @@ function shareSentence(drawn) {
  */
 function hintSentence({count, given, wanted, rows, wordError = null}) {
   const fewer = fewerSentence(count, wanted);
+  if (rows.some(({share}) => share?.bound)) return AT_MOST;
   if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || HINT;
   if (continuesWord({given, rows})) return ANOTHER_TEMPERATURE;
   return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
@@ -180,7 +185,7 @@ export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
  */
 export const describeOther = (other, letters = '') => `${quotedText(letters + (other.text ?? ''))} ${formatPercent(other.odds)} · ` +
   (other.otherwise ? 'then something else than in the rows that begin with it' : 'none of the rows begins with it') +
-  (mayGoOn(other) && !other.otherwise ? '; …: the word may be longer' : '');
+  (other.odds.bound ? '; ≤: at most so much' : '') + (mayGoOn(other) && !other.otherwise ? '; …: the word may be longer' : '');
 
 /**
  * How much of the text is read, or how deep the rows of a growing view are; empty if neither is known.

@@ -5,7 +5,7 @@
 /** @import {AwaitedRow} from './awaited_row.js' */
 /** @import {Confirmation} from './confirmations.js' */
 import {
-  GHOST_IS_COMING, GUESS_FIRST, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
+  GHOST_IS_COMING, GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
   spokenBeginning, summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait} from './awaited_row.js';
@@ -13,6 +13,7 @@ import {continuedLetters} from './figures_and_labels.js';
 import {editedPosition, withChange} from './row_edits.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
+import {viewToBeginWith} from './known_views.js';
 import {withConfirmation, withSentence} from './confirmations.js';
 
 /**
@@ -313,6 +314,22 @@ export const isInert = (state, row) => row.revision < state.expectedRevision;
 export const isShownViewOld = ({shown, expectedRevision}) => Boolean(shown && shown.revision < expectedRevision);
 
 /**
+ * Whether the drawn rows are those of the text, but were computed before a setting, a ban or the prompt changed.
+ * @param {BranchViewState} state
+ */
+export function isBeforeChange(state) {
+  const {shown, settings, textChanged} = state;
+  return shown !== null && (isShownViewOld(state) ? !textChanged : !viewToBeginWith(shown.view, settings));
+}
+
+/**
+ * Whether the drawn rows may leave out other tokens or another word than those that are awaited.
+ * @param {BranchViewState} state
+ */
+export const leavesOutOthers = state => isBeforeChange(state)
+  && (isShownViewOld(state) || (state.settings.avoid ?? '') !== (state.shown?.view.asked.avoid ?? ''));
+
+/**
  * Whether the drawn rows belong to an older text.
  * @param {BranchViewState} state
  */
@@ -371,13 +388,16 @@ export function noteOf(state) {
   if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false, editable: false};
   if (pointed) return {sentence: pointed.sentence, progress: '', own: pointed.own, bannable: pointed.bannable, editable: pointed.editable};
   if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false, editable: false};
+  if (status.state === 'thinking' && !status.note && drawn.count && isBeforeChange(state)) {
+    return {sentence: NEW_ROWS_COMING, progress: progressSentence(status.reading, null), bannable: false, editable: false};
+  }
   return {sentence: summarySentence(status, drawn, shown?.view.seen_from, state.readOnly), progress: progressOf(state), bannable: false, editable: false, ofRows: status.state === 'settled' && !status.note};
 }
 
 /** @param {BranchViewState} state */
 function progressOf({status, drawn, shown, expectedRevision}) {
   const growing = status.state === 'thinking' && shown?.revision === expectedRevision;
-  return progressSentence(status.reading, growing && drawn.rows, shown?.view.asked);
+  return progressSentence(status.reading, growing && drawn.rows, {until: drawn.wanted.until, depth: drawn.wanted.depth ?? shown?.view.asked.depth ?? 0});
 }
 
 /**

@@ -44,6 +44,12 @@ export function formatPercent({p, bound = false, atLeast = false}) {
 export const bitsOfNats = nats => nats / Math.LN2;
 
 /**
+ * Odds as a screen reader is to say them: not every one says ≤ and ≥.
+ * @param {string} sentence with odds as `formatPercent` writes them
+ */
+export const spokenOdds = sentence => sentence.replaceAll(`≤${SPACE}`, `at most${SPACE}`).replaceAll(`≥${SPACE}`, `at least${SPACE}`);
+
+/**
  * The shares of these counts in their sum, in whole per cent that add up to 100: each is rounded down, and those with the
  * largest remainders get one more. One of a count that is not 0 and would be 0 % is “under 1 %”.
  * @param {number[]} counts

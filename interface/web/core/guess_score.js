@@ -19,6 +19,17 @@ export const bitsOf = probability => Math.max(0, -Math.log2(probability));
  */
 export const rowOfGuess = (rows, texts) => rows.findIndex(row => texts.includes(textUpTo(row, nextWordEnd(row))));
 
+/**
+ * The probability of a guess. Where its word is the next word of a row, it is the row's share, as far as that is known: two
+ * searches find it, each with an error of its own, and the page shows one figure.
+ * @param {(Pick<DrawnRow, 'pieces'> & Partial<Pick<DrawnRow, 'share' | 'next_word'>>)[]} rows
+ * @param {GuessOdds} odds
+ */
+export function probabilityOfGuess(rows, {probability, texts}) {
+  const {share, next_word: word} = rows[rowOfGuess(rows, texts)] ?? {};
+  return word && share && texts.includes(word.text) && !share.atLeast && !share.bound ? share.p : probability;
+}
+
 const WORD_GOES_ON = /^[\p{L}\p{M}\p{N}]/u;
 
 /**
@@ -37,15 +48,18 @@ export function rowBegunByGuess(rows, texts, guess) {
 }
 
 /**
- * The score after one more guess.
+ * The score after one more guess. It is the sum of the figures that are shown, so tenths of a bit are added.
  * @param {GuessScore} score
  * @param {number} probability above 0
  * @returns {GuessScore}
  */
-export const addGuess = ({bits, guesses}, probability) => ({bits: bits + bitsOf(probability), guesses: guesses + 1});
+export const addGuess = ({bits, guesses}, probability) => ({bits: Math.round(10 * bits + Math.round(10 * bitsOf(probability))) / 10, guesses: guesses + 1});
 
 /** @param {number} bits */
-const formatBits = bits => `${bits.toFixed(1)} ${bits.toFixed(1) === '1.0' ? 'bit' : 'bits'}`;
+function formatBits(bits) {
+  const figure = (Math.round(10 * bits) / 10).toFixed(1);
+  return `${figure} ${figure === '1.0' ? 'bit' : 'bits'}`;
+}
 
 /**
  * Which row a guess is, as a phrase; or whose beginning, or that it is none.

@@ -15,6 +15,7 @@ const FINGER = {title: 'With a finger or a mouse', lines: [
   ['‹ or › at a row’s end', 'the row is longer than what is seen: swipe it sideways, or tap the sign'],
   ['“everything else”', 'a tap or a click lists what no row begins with; “…” after a beginning: its word may be longer'],
   ['a figure or a control', 'tap it or point at it, and a sentence explains it'],
+  ['a dot', 'over a token: what follows it is known already, so a click on it is answered at once'],
   ['≤ and ≥', 'before a figure: at most, and at least; it is not known exactly'],
 ]};
 
@@ -29,8 +30,8 @@ const WORDS = {title: 'Words of this page', lines: [
   ['coverage', '“These 5 hold …”: the shares of the rows together, so the chance that your text goes on with one of their beginnings in bold'],
 ]};
 
-/** The keys of a text among branches, as in the Write tab. @type {Topic} */
-export const TEXT_KEYS = {title: 'In the text', isOfKeys: true, lines: [
+/** The keys of a text among branches. @type {Topic} */
+const TEXT_KEYS = {title: 'In the text', isOfKeys: true, lines: [
   ['Alt 1 … 9', 'accept that branch’s next word; the whole branch, as soon as it is complete, with Shift'],
   ['Ctrl →', 'at the end of the text: accept the first branch’s next word'],
   ['Tab', 'accept the grey text after the caret, while it shows'],
@@ -41,8 +42,8 @@ export const TEXT_KEYS = {title: 'In the text', isOfKeys: true, lines: [
   ['Alt P', 'pause the branches, or continue them'],
 ]};
 
-/** The keys among branches, as in the Write tab. @type {Topic} */
-export const BRANCH_KEYS = {title: 'In the branches', isOfKeys: true, lines: [
+/** @type {Topic} */
+const BRANCH_KEYS = {title: 'In the branches', isOfKeys: true, lines: [
   ['← → ↑ ↓', 'go from token to token and from row to row'],
   ['Enter', 'accept up to the token that has the focus'],
   ['1 … 9', 'accept that branch’s next word'],
@@ -67,7 +68,27 @@ const FIGURE_KEYS = {title: 'In the figure', isOfKeys: true, lines: [
   ['Esc', 'choose none'],
 ]};
 
-/** The topics of each help by its name. @type {Record<string, Topic[]>} */
+/** @type {Topic} */
+const WRITE_WORDS = {...WORDS, lines: [
+  ...WORDS.lines.slice(0, 2),
+  ['share', 'the figure of a row: the chance that your text goes on with the row’s beginning, which is in bold: its next word, or, with Odds of (under More settings) tokens, all up to where it differs from the other rows'],
+  ...WORDS.lines.slice(3),
+  ['depth', 'how many tokens long each row is; one that you change has so many tokens after your change'],
+  ['temperature', 'it changes the chances: below 1 likely words become likelier still, for safer text; above 1 unlikely words gain, for stranger text; 1 is the model as it is'],
+  ['fork', 'a place where a row splits: up to there two rows have the same tokens, then each continues with another one. In “forks”, a row splits wherever a token other than the likeliest has a chance of 5 % or more too, and of these rows those with the highest shares are shown. A line that forks stands before the token with which a row leaves one above it'],
+]};
+
+/** @type {Topic} */
+const TREE_KEYS = {title: 'In the tree', isOfKeys: true, lines: [
+  ['← → ↑ ↓', 'go back, go on, and from branch to branch; to the end of your text with End'],
+  ['Enter', 'insert the text up to the node that has the focus; with Session, go back to an earlier one'],
+  ['+ − 0', 'zoom in, zoom out, show all; so does Ctrl with the wheel'],
+]};
+
+/** The topics of Write's help: before and after what *Show* offers. */
+export const WRITE_TOPICS = {words: [FINGER, WRITE_WORDS], keys: [TEXT_KEYS, BRANCH_KEYS, TREE_KEYS, EVERYWHERE]};
+
+/** The topics of each other help by its name. @type {Record<string, Topic[]>} */
 export const TOPICS = {
   rewrite: [FINGER, WORDS, TEXT_KEYS, BRANCH_KEYS, EVERYWHERE],
   assistant: [

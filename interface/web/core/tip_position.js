@@ -5,6 +5,7 @@
 
 const GAP = 4;      // pixels between a toolbar and the sentence
 const EDGE = 12;    // pixels to the window's edges that stay free
+const MANY = 1000;  // more others than a sentence covers
 const NEAR = 160;   // pixels between a figure of the rows and its sentence, at most
 
 /** @type {(one: Box, other: Box) => boolean} */
@@ -13,7 +14,8 @@ export const meet = (one, other) => one.left < other.right && other.left < one.r
 /**
  * The left upper corner of a sentence. With `beside`, to the left of its toolbar, as high as its control or as near to that as
  * it covers no control there, if it is in the window. Else below its toolbar, above it, below one that follows, or above one that precedes; the
- * first of these that covers no control and is in the window, or else the one that covers the fewest. Where none is in the
+ * first of these that covers nothing and is in the window. Where each covers something, to the left of its toolbar, if it covers
+ * nothing there, or else the one that covers the fewest controls, and of those the fewest others. Where none is in the
  * window, because the toolbar is larger than that: below its control, or above it. With `beside`, no place is far from the
  * control.
  * @param {object} boxes
@@ -22,11 +24,12 @@ export const meet = (one, other) => one.left < other.right && other.left < one.r
  * @param {Box[]} boxes.toolbars others
  * @param {boolean} [boxes.beside] whether it may stand to the left
  * @param {Box[]} boxes.controls all that must not be covered
+ * @param {Box[]} [boxes.others] what is covered rather than a control
  * @param {{width: number, height: number}} boxes.size of the sentence
  * @param {{width: number, height: number}} boxes.page size of the window
  * @returns {{left: number, top: number}}
  */
-export function tipPosition({control, toolbar, toolbars, beside = false, controls, size, page}) {
+export function tipPosition({control, toolbar, toolbars, beside = false, controls, others = [], size, page}) {
   const leftward = beside ? placeBeside({control, toolbar, controls, size, page}) : undefined;
   if (leftward) return leftward;
   const left = Math.max(EDGE, Math.min(control.left, toolbar.right - size.width, page.width - EDGE - size.width));
@@ -40,10 +43,11 @@ export function tipPosition({control, toolbar, toolbars, beside = false, control
   const found = [beside ? nearby : [], seen(tops), seen(near), tops].find(all => all.length) ?? tops;
   const rated = found.map(top => {
     const own = {left, top, right: left + size.width, bottom: top + size.height};
-    return {left, top, cost: controls.filter(one => meet(one, own)).length};
+    const [covered, less] = [controls, others].map(boxes => boxes.filter(one => meet(one, own)).length);
+    return {left, top, cost: MANY * covered + less};
   });
-  const {top} = rated.reduce((best, one) => (one.cost < best.cost ? one : best));
-  return {left, top};
+  const {top, cost} = rated.reduce((best, one) => (one.cost < best.cost ? one : best));
+  return (cost && !beside && placeBeside({control, toolbar, controls: [...controls, ...others], size, page})) || {left, top};
 }
 
 /**

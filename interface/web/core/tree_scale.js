@@ -3,8 +3,7 @@
 /** @typedef {{width: number, height: number}} Size in pixels */
 
 export const LEAST = 0.1;       // the smallest scale
-export const READABLE = 0.8;   // the least scale of branches: a larger drawing is scrolled
-export const OVERVIEW = 0.5;   // the least scale of a whole session, of which all is to be seen
+export const READABLE = 0.924; // the least scale before *Fit* is pressed: odds have 12 pixels; a larger drawing is scrolled
 const LARGEST = 2;             // letters as large as a class can read from the back row
 const MOST_SPREAD = 2.5;       // times the distances that the labels need
 

@@ -517,6 +517,8 @@ export interface DocumentFields extends DraftState {
   model: string | null;
   instruction: string;
   instructed: boolean;
+  /** The views that were shown, as `SeenViews` stores them. Documents that were stored by older versions have none. */
+  seen?: StoredSeenView[];
   name?: string;
   /** Whether the history is to be played when the document is opened from a file. */
   play?: boolean;
@@ -595,6 +597,12 @@ export interface SeenBeginning { text: string; odds: Odds }
 
 /** A view that was shown: the text before it, the beginnings of its rows, and the odds of texts that its rows begin with. */
 export interface SeenView { text: string; beginnings: SeenBeginning[]; odds: Map<string, Odds> }
+
+/** Stored odds of a text; without the third part if they are exact. */
+export type StoredOdds = [text: string, p: number, signs?: Omit<Odds, 'p'>];
+
+/** A stored view: its text begins with `same` characters of the text of the view before it in the list. */
+export interface StoredSeenView { same: number; text: string; beginnings: StoredOdds[]; odds: StoredOdds[] }
 
 /** A text that the document has had before its caret. `base` and `p`: an accepted piece was added to that text, with these odds. */
 export interface PastText { text: string; base?: string; p?: number | null }

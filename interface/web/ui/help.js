@@ -1,5 +1,5 @@
 // The help of the tabs: a dialog that a tab's button “?” opens, or the key where nobody is writing. It explains words and keys,
-// and has the sentences of the tab's controls. Write has a dialog of its own.
+// and has the sentences of the tab's controls. Write has a dialog of its own, with the same lines.
 /** @import {Topic} from '../core/help_topics.js' */
 import {NO_KEYS, TOPICS, controlsTopic} from '../core/help_topics.js';
 import {closeOnClick, findAll, make, setText} from './elements.js';
@@ -66,8 +66,11 @@ function nameOfControl(element) {
   return (words?.textContent ?? '').trim() || (element.ariaLabel ?? element.querySelector('[aria-label]')?.ariaLabel ?? '');
 }
 
-/** @param {Topic} topic */
-function topicElements({title, isOfKeys, lines}) {
+/**
+ * A topic as elements of a dialog.
+ * @param {Topic} topic
+ */
+export function topicElements({title, isOfKeys, lines}) {
   const list = make('dl', {}, ...lines.map(([term, meaning]) => make('div', {}, make('dt', {}, ...(isOfKeys ? keyElements(term) : [term])), make('dd', {text: meaning}))));
   return [make('h3', {text: title}), list, ...(lines.some(([term]) => isOfKeys && term === 'Ctrl Z') ? [make('p', {className: 'soft', text: MAC})] : [])];
 }

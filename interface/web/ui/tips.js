@@ -10,6 +10,7 @@ const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input,
 const FRAMES = '.cover, .rows';
 const BUTTONS = `${CONTROLS}, .bar :is(button, .button)`;   // beside other figures
 const ROWS = `${BUTTONS}, .branch, .more`;
+const OTHERS = '.branch, .more, .bar :is(button, .button)';   // not covered by the sentence of a control if there is another place
 
 /** @param {EventTarget | null} target */
 const tipped = target => (target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest('[data-tip]')) : null);
@@ -22,6 +23,8 @@ export class Tips {
   /** @type {HTMLElement | null} */
   #owner = null;
   #touched = false;   // whether the sentence was asked for by a finger
+  /** @type {Element | null} */
+  #dismissed = null;  // what has the focus, if its sentence was closed since
   // A sentence of another figure than the one that is seen would contradict it: a paint of the rows changes both.
   #changes = new MutationObserver(() => this.#show(this.#owner?.isConnected && isVisible(this.#owner) ? this.#owner : null));
 
@@ -34,16 +37,19 @@ export class Tips {
       this.#show(tipped(target) ?? this.#focused());
     });
     // A tap moves the focus after it has shown a sentence, which stays until the next tap.
-    document.addEventListener('focusin', () => { if (!this.#touched) this.#show(this.#focused()); });
+    document.addEventListener('focusin', () => {
+      this.#dismissed = null;
+      if (!this.#touched) this.#show(this.#focused());
+    });
     document.addEventListener('focusout', () => { if (!this.#touched) this.#show(null); });
     document.addEventListener('keydown', ({key}) => {
       this.#touched = false;
-      if (key === 'Escape') this.#show(null);
+      if (key === 'Escape') this.#dismiss();
     }, {capture: true});
     // A control that was used needs no explanation: what it has changed is to be seen.
-    document.addEventListener('click', ({target}) => { if (!this.#touched && target instanceof Node && this.#owner?.contains(target)) this.#show(null); }, {capture: true});
+    document.addEventListener('click', ({target}) => { if (!this.#touched && target instanceof Node && this.#owner?.contains(target)) this.#dismiss(); }, {capture: true});
     // Not over the rows that answer an input.
-    document.addEventListener('input', () => this.#show(null), {capture: true});
+    document.addEventListener('input', () => this.#dismiss(), {capture: true});
     // Nor beside a control that has moved: the sentence of the focus goes with it, since a focus may scroll.
     addEventListener('resize', () => this.#moved());
     addEventListener('scroll', ({target}) => { if (target instanceof Node && target.contains(this.#owner)) this.#moved(); }, {capture: true, passive: true});
@@ -51,7 +57,13 @@ export class Tips {
 
   #focused() {
     const focused = document.activeElement;
-    return focused?.matches(':focus-visible') && !isWritten(focused) ? tipped(focused) : null;
+    return focused?.matches(':focus-visible') && focused !== this.#dismissed && !isWritten(focused) ? tipped(focused) : null;
+  }
+
+  /** Hide the sentence, and do not show that of the focus again while the focus stays there. */
+  #dismiss() {
+    this.#dismissed = document.activeElement;
+    this.#show(null);
   }
 
   /** Follow the sentence of an element while it is shown. @param {HTMLElement | null} owner */
@@ -89,7 +101,7 @@ export class Tips {
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
     const {left, top} = tipPosition({
       control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(`${TOOLBARS}, .cover`), beside: frame.matches(FRAMES),
-      controls: boxes(spared),
+      controls: boxes(spared), others: frame.matches(TOOLBARS) ? boxes(OTHERS) : [],
       size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
     });
     Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.browser import Visit, expect
@@ -109,6 +111,23 @@ def test_a_guess_that_is_a_row_is_said_to_be_one(visit: Visit) -> None:
     visit.page.locator("#guess").fill(word)
     visit.page.locator("#guess-done").click()
     expect(visit.page.locator(".guess-said")).to_contain_text(f"row {row + 1}")
+
+
+def test_a_guess_has_the_figure_of_its_row(visit: Visit) -> None:
+    visit.control("odds").select_option("words")
+    visit.control("guess-first").uncheck()
+    visit.wait_until_settled()
+    labels = [visit.page.locator(f"#branches [data-branch='{row}'] .share") for row in range(visit.rows)]
+    said = [str(label.get_attribute("aria-label") or label.get_attribute("data-tip")) for label in labels]
+    found = [(row, re.search(r"^\d.* next word, “(\w+)”", one)) for row, one in enumerate(said)]
+    row, word = next((row, one[1]) for row, one in found if one)
+    figure = labels[row].locator(".figure").inner_text()
+    visit.control("guess-first").check()
+    visit.page.locator("#guess").fill(word)
+    visit.page.locator("#guess-done").click()
+    expect(visit.page.locator(".guess-said")).to_contain_text(f"“{word}”: {figure} chance of this word")
+    expect(visit.page.locator(".guess-said")).to_contain_text(f"row {row + 1}")
+    expect(visit.page.locator(".guess-total .figures")).to_contain_text("1 guess")
 
 
 def test_skipping_shows_the_rows_without_a_score(visit: Visit) -> None:

@@ -81,12 +81,45 @@ def test_a_sentence_follows_the_focus_and_leaves_with_escape_or_when_something_i
     expect(tip).to_be_hidden()
 
 
+NAMES = ("k", "length", "depth", "mode", "odds", "temperature", "top-p", "steer-word", "order", "guess-first")
 ROWS_COVERED = """() => {
   const tip = document.querySelector('.tip').getBoundingClientRect();
   const meets = ({left, top, right, bottom}) =>
     left < tip.right && tip.left < right && top < tip.bottom && tip.top < bottom;
   return [...document.querySelectorAll('#branches .branch')].filter(row => meets(row.getBoundingClientRect())).length;
 }"""
+
+
+def test_a_sentence_that_was_closed_stays_closed_while_the_focus_stays(visit: Visit) -> None:
+    page, tip = visit.page, visit.page.locator(".tip")
+    for key in ("Escape", "ArrowRight"):
+        page.locator("#document textarea").focus()
+        page.keyboard.press("Shift")
+        page.locator("#depth").focus()
+        expect(tip).to_contain_text("Depth:")
+        page.keyboard.press(key)
+        page.locator("#document textarea").hover()
+        page.mouse.move(3, 3)
+        expect(tip).to_be_hidden()
+    page.locator("#depth").hover()
+    expect(tip).to_contain_text("Depth:")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (1280, 720), (1000, 720), (853, 600)])
+def test_the_sentence_of_a_control_covers_no_row(visit: Visit, width: int, height: int) -> None:
+    page, tip = visit.page, visit.page.locator(".tip")
+    page.set_viewport_size({"width": width, "height": height})
+    page.locator("#controls summary").click()
+    for scrolled in (0, 60, 140):
+        page.evaluate(f"scrollTo(0, {scrolled})")
+        for name in NAMES:
+            page.locator("#document textarea").evaluate("box => box.focus({preventScroll: true})")
+            page.keyboard.press("Shift")
+            page.locator(f"#{name}").evaluate("control => control.focus({preventScroll: true})")
+            expect(tip).to_be_visible()
+            assert page.evaluate(INSIDE), (name, scrolled)
+            assert page.evaluate(ROWS_COVERED) == 0, (name, scrolled)
+            assert page.evaluate(COVERED, TOOLBARS) == [], (name, scrolled)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -226,6 +226,40 @@ def test_the_session_shows_seen_chosen_and_undone_texts_and_a_click_returns_to_t
     assert tree.text == after
 
 
+DRAWN = "all => all.map(({dataset: {key, state}}) => `${state} ${key}`).sort()"
+
+
+def test_the_session_is_the_same_after_a_reload(tree: Visit) -> None:
+    write_a_session(tree)
+    expect(tree.page.locator(".kept")).to_have_attribute("data-state", "saved")
+    tree.wait_until_asked()
+    draw_again(tree)
+    drawn = tree.page.locator("#tree .node").evaluate_all(DRAWN)
+    place = tree.page.locator("#tree .node[data-here]").bounding_box()
+    assert sum(one.startswith("seen") for one in drawn) > 5
+    tree.page.reload()
+    tree.wait_for_status("ready")
+    tree.wait_until_settled()
+    draw_again(tree)
+    assert tree.page.locator("#tree .node").evaluate_all(DRAWN) == drawn
+    assert tree.page.locator("#tree .node[data-here]").bounding_box() == pytest.approx(place, abs=2)
+
+
+def test_words_and_odds_of_a_session_can_be_read_before_fit_shows_all_of_it(tree: Visit) -> None:
+    write_a_session(tree)
+    area = tree.page.locator("#tree .tree-scroll")
+    overflow = "area => Math.max(area.scrollWidth - area.clientWidth, area.scrollHeight - area.clientHeight)"
+    for shape in ("tree", "river"):
+        choose(tree, "tree-shape", shape)
+        draw_again(tree)
+        assert min(min(sizes) for sizes in tree.page.evaluate(SIZES)) >= 12
+        expect(tree.page.locator("#tree .node[data-here] .node-label")).to_be_in_viewport()
+    assert area.evaluate(overflow) > 1
+    tree.page.locator("#tree .fit").click()
+    draw_again(tree)
+    assert area.evaluate(overflow) <= 1
+
+
 @pytest.mark.parametrize("shape", ["tree", "river"])
 @pytest.mark.parametrize("session", [False, True])
 def test_no_two_labels_overlap_on_the_page(tree: Visit, shape: str, session: bool) -> None:
@@ -296,7 +330,7 @@ def test_the_drawing_is_fitted_again_when_the_session_is_added_until_a_scale_is_
     draw_again(tree)
     assert area.evaluate(overflow) <= 1
     wide = tree.page.evaluate("document.querySelector('.tree-drawing').style.width")
-    tree.page.set_viewport_size({"width": 1000, "height": 720})
+    tree.page.set_viewport_size({"width": 1024, "height": 720})
     tree.page.wait_for_function(f"document.querySelector('.tree-drawing').style.width !== '{wide}'")
     draw_again(tree)
     assert area.evaluate(overflow) <= 1

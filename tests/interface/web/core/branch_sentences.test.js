@@ -49,6 +49,13 @@ test('where rows lengthen the last word, it is said that another temperature mov
   assert.match(words.summarySentence({state: 'settled'}, {...drawn, given: '', wanted: {...drawn.wanted, temperature: 0.5}}), /are those of tokens/);
 });
 
+test('where top-p keeps more tokens than are known, it is said what ≤ means', () => {
+  const drawn = {firsts: true, given: '', count: 1, without: [], wanted: {mode: 'likely', odds: 'tokens', k: 1, top_p: 0.9}};
+  const summary = share => words.summarySentence({state: 'settled'}, {...drawn, rows: [{pieces: [{text: 'house'}], share}]});
+  assert.match(summary({p: 0.1, bound: true}), /top-p 0\.9\. ≤: at most so much\. Top-p keeps more tokens/);
+  assert.doesNotMatch(summary({p: 0.1}), /≤/);
+});
+
 test('likely banned tokens are named with the odds that they would have', () => {
   const caption = (banned, ...without) => said(words.bannedCaption({wanted: {banned}, without}));
   const token = (text, p) => ({text, odds: p === null ? null : {p}});
@@ -70,7 +77,7 @@ test('a piece is described with its odds, those up to it and those of its row', 
   assert.equal(said(words.describeOther({text: ',', odds: {p: 0.25}})), '“,” 25 % · none of the rows begins with it');
   assert.equal(said(words.describeOther({text: 'n', odds: {p: 0.25}, next_word: {}}, 'the')), '“then” 25 % · none of the rows begins with it');
   assert.equal(said(words.describeOther({text: ' the', odds: {p: 0.22}, otherwise: true})), '“the” 22 % · then something else than in the rows that begin with it');
-  assert.equal(said(words.describeOther({text: ' sp', odds: {p: 0.02, bound: true}, next_word: {}})), '“sp” ≤ 2 % · none of the rows begins with it; …: the word may be longer');
+  assert.equal(said(words.describeOther({text: ' sp', odds: {p: 0.02, bound: true}, next_word: {}})), '“sp” ≤ 2 % · none of the rows begins with it; ≤: at most so much; …: the word may be longer');
 });
 
 const grown = (length, more = {}) => ({branch: {ids: Array(length)}, pieces: [], extra: false, ended: false, healed: false, ...more});

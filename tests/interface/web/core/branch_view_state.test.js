@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {
-  INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, noteOf, reduce,
+  INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
 } from '../../../../interface/web/core/branch_view_state.js';
-import {GUESS_FIRST, REFUSAL, announcementSentence} from '../../../../interface/web/core/branch_sentences.js';
+import {GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, announcementSentence} from '../../../../interface/web/core/branch_sentences.js';
 import {branchOf, likelyView, viewOf} from '../../../support/scripts/views.js';
 
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
@@ -267,6 +267,31 @@ test('a growing view of the present text says how deep it is; an older one does 
   assert.equal(noteOf(run([{type: 'expect', revision: 2}], growing)).progress, '');
   assert.equal(noteOf(run([show(2, null, {reading: [3, 10]})], growing)).progress, 'Reading: 3 of 10 tokens');
   assert.equal(noteOf(settled()).progress, '');
+});
+
+test('while other rows are computed, the note of those before a change claims no setting of theirs', () => {
+  const changed = (settings, state = settled()) => run([{type: 'settings', settings: {...SETTINGS, ...settings}}, {type: 'expect', revision: 1}], state);
+  for (const settings of [{k: 6}, {mode: 'forks'}, {avoid: 'sea'}, {towards: 'sea'}]) {
+    assert.deepEqual(noteOf(changed(settings)), {sentence: NEW_ROWS_COMING, progress: '', bannable: false, editable: false}, JSON.stringify(settings));
+  }
+  assert.match(noteOf(changed({temperature: 0.5})).sentence, /at temperature 0.5/, 'the odds of the same rows are known');
+  const ban = run([{type: 'settings', settings: {...SETTINGS, banned: 1}}, {type: 'expect', revision: 2, textChanged: false}], settled());
+  assert.equal(noteOf(ban).sentence, NEW_ROWS_COMING);
+  assert.notEqual(noteOf(run([{type: 'expect', revision: 2}], settled())).sentence, NEW_ROWS_COMING, 'another text');
+  assert.match(noteOf(run([show(1, likelyView(6))], changed({k: 6}))).sentence, /^A row’s share is/);
+});
+
+test('rows from before a ban or another word to avoid may leave out others, and those from before another setting do not', () => {
+  const after = settings => leavesOutOthers(run([{type: 'settings', settings: {...SETTINGS, ...settings}}, {type: 'expect', revision: 1}], settled()));
+  assert.deepEqual([after({avoid: 'sea'}), after({k: 6}), after({mode: 'forks'}), leavesOutOthers(settled())], [true, false, false, false]);
+  assert.equal(leavesOutOthers(run([{type: 'expect', revision: 2, textChanged: false}], settled())), true);
+  assert.equal(leavesOutOthers(run([{type: 'expect', revision: 2}], settled())), false, 'another text');
+});
+
+test('rows that only have to grow say how long they will be', () => {
+  const longer = run([{type: 'settings', settings: {...SETTINGS, depth: 9}}, {type: 'expect', revision: 1}], settled());
+  assert.equal(noteOf(longer).progress, 'Each row has 5 of 9 tokens so far');
+  assert.match(noteOf(longer).sentence, /^A row’s share is/);
 });
 
 test('no event changes the state that it is given', () => {

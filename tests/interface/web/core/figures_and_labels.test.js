@@ -50,6 +50,11 @@ test('a lower bound is shown with ≥', () => {
   assert.equal(percent({p: 0.0000009, atLeast: true}), '≥ 0 %');
 });
 
+test('bounds are spoken in words', () => {
+  const spoken = odds => words.spokenOdds(`, ${words.formatPercent(odds)}`).replaceAll('\u00a0', ' ');
+  assert.deepEqual([{p: 0.25, bound: true}, {p: 0.25, atLeast: true}, {p: 0.25}].map(spoken), [', at most 25 %', ', at least 25 %', ', 25 %']);
+});
+
 test('numbers are written with commas, counts with the right plural', () => {
   assert.deepEqual([words.formatNumber(1234567), words.formatNumber(12.6), words.formatNumber(0)], ['1,234,567', '13', '0']);
   assert.deepEqual([words.formatCount(1, 'token'), words.formatCount(2, 'token'), words.formatCount(0, 'pass', 'passes')], ['1 token', '2 tokens', '0 passes']);

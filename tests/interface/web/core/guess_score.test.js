@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {NO_GUESSES, addGuess, bitsOf, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, rowOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../../../interface/web/core/guess_score.js';
+import {NO_GUESSES, addGuess, bitsOf, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../../../interface/web/core/guess_score.js';
 
 test('one half is one bit, and certainty none', () => {
   assert.deepEqual([1, 0.5, 0.25, 1 / 1024].map(bitsOf), [0, 1, 2, 10]);
@@ -47,6 +47,27 @@ test('guesses add up', () => {
   assert.equal(scoreSentence(score), '2 guesses · 4.0 bits in all · 2.0 bits a guess (fewer is better)');
   assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess · 1.0 bit in all · 1.0 bit a guess (fewer is better)');
   assert.equal(scoreSentence(NO_GUESSES), 'No guess yet.');
+});
+
+test('the sum is that of the figures that are shown, however many guesses there are', () => {
+  let score = NO_GUESSES, shown = 0;
+  for (let turn = 1; turn <= 200; turn += 1) {
+    const probability = turn % 7 ? 1 / (turn * 1.37) : 1 / turn ** 2;
+    score = addGuess(score, probability);
+    shown += Number(guessSentence('sea', {probability, words: true}, 'row 2').match(/([0-9.]+) bits? of surprise/)[1]);
+    assert.equal(scoreSentence(score).match(/([0-9.]+) bits? in all/)[1], shown.toFixed(1));
+  }
+});
+
+test('a guess that is the next word of a row has the share of the row, if that is known', () => {
+  const word = {text: ' sea', share: 0.2, error: 0.0005}, share = {p: 0.2}, odds = {probability: 0.2009, texts: ['sea', ' sea'], words: true, error: 0.0004};
+  const rows = more => [row([' old', 1]), {...row([' sea', 1], [' shore', 1]), share, next_word: word, ...more}];
+  assert.equal(probabilityOfGuess(rows(), odds), 0.2);
+  for (const more of [{next_word: undefined}, {next_word: {...word, text: ' seaside'}}, {share: {p: 0.1, atLeast: true}}, {share: {p: 0.3, bound: true}}]) {
+    assert.equal(probabilityOfGuess(rows(more), odds), 0.2009, JSON.stringify(more));
+  }
+  assert.equal(probabilityOfGuess(rows(), {...odds, texts: [' tide']}), 0.2009);
+  assert.equal(probabilityOfGuess([], odds), 0.2009);
 });
 
 test('the sentence of a guess has its odds, its bits and its row', () => {

@@ -68,3 +68,64 @@ test('the view of a half-typed word is dropped when more of the word is typed, a
   seen.clear();
   assert.deepEqual(seen.list, []);
 });
+
+// Views after texts of which each begins like the one before.
+function seenAfter(texts, branches = 3, depth = 3) {
+  const seen = new SeenViews();
+  for (const text of texts) seen.add(text, drawnOf(likelyView(branches, depth)));
+  return seen;
+}
+
+function restored(stored) {
+  const seen = new SeenViews();
+  seen.restore(JSON.parse(JSON.stringify(stored) ?? 'null'));
+  return seen;
+}
+
+test('views that were stored as JSON are the same when they are restored, to six digits of their odds', () => {
+  const seen = seenAfter(['Once ', 'Once upon a time ', 'Once more ', '', '🙂 Once ']), again = restored(seen.stored);
+  assert.deepEqual(again.list.map(({text}) => text), seen.list.map(({text}) => text));
+  seen.list.forEach((view, index) => {
+    const other = again.list[index];
+    assert.deepEqual([...other.odds.keys()], [...view.odds.keys()]);
+    assert.deepEqual(other.beginnings.map(({text}) => text), view.beginnings.map(({text}) => text));
+    for (const [path, {p}] of view.odds) assert.ok(Math.abs(other.odds.get(path).p - p) <= 1e-5 * p);
+  });
+  assert.deepEqual(again.stored, seen.stored);
+});
+
+test('bounds stay bounds when they are stored', () => {
+  const drawn = drawnOf(viewOf([[1, 2]]));
+  drawn.others = [{text: ' most', odds: {p: 0.5, bound: true}}, {text: ' least', odds: {p: 0.25, atLeast: true}}, {text: ' raw', odds: {p: 0.125, raw: true}}];
+  const seen = new SeenViews();
+  seen.add('Once', drawn);
+  const {odds} = restored(seen.stored).list[0];
+  assert.deepEqual([odds.get(' most'), odds.get(' least'), odds.get(' raw')], drawn.others.map(other => other.odds));
+});
+
+test('the newest views are stored, as many as have room, and a long text before them is stored once', () => {
+  const long = 'word '.repeat(20_000), texts = Array.from({length: 60}, (_, index) => `${long}${index} `);
+  const size = seen => JSON.stringify(seen.stored).length;
+  const few = seenAfter(texts, 5, 5), many = seenAfter(texts, 15, 14);
+  assert.equal(few.stored.length, 60);
+  assert.ok(size(few) < 2.2 * long.length && size(many) <= 201_000);
+  const {list} = restored(many.stored);
+  assert.ok(list.length > 2 && list.length < 60);
+  assert.deepEqual(list.map(({text}) => text), texts.slice(-list.length));
+});
+
+test('restored views are older than those that are known, and not more than sixty', () => {
+  const seen = seenAfter(['b ', 'c ']);
+  seen.restore(seenAfter(Array.from({length: 60}, (_, index) => `${index} `)).stored);
+  assert.deepEqual(seen.list.map(({text}) => text), [...Array.from({length: 58}, (_, index) => `${index + 2} `), 'b ', 'c ']);
+});
+
+test('what is no stored view is left out, with those that build on it', () => {
+  const {stored} = seenAfter(['a ', 'ab ', 'abc ']);
+  for (const value of [undefined, null, 1, 'x', {}, [], [null], [[]], [{}], [{same: 1, text: 'a'}], [{same: 0}], [{same: -1, text: ''}]]) {
+    assert.deepEqual(restored(value).list, []);
+    assert.deepEqual(restored([stored[0], value]).list.map(({text}) => text), ['abc ']);
+  }
+  const strange = {same: 0, text: 'a', beginnings: {}, odds: [null, [1, 0.5], ['a', 2], ['b', '1'], ['c', 0.5, 1], ['d', 0.5, {bound: 1}]]};
+  assert.deepEqual(restored([strange]).list, [{text: 'a', beginnings: [], odds: new Map([['d', {p: 0.5}]])}]);
+});

@@ -40,6 +40,15 @@ test('a sentence of rows is never far from its sign, even where a place farther 
   assert.deepEqual(place({...boxes, toolbar: box(400, -300, 900, 1100), controls: [row]}), {left: 450, top: 504}, 'below the sign');
 });
 
+test('where a row would be covered it stands to the left of its toolbar, and a row is covered rather than a control', () => {
+  const low = box(400, 30, 900, 160), row = box(400, 160, 900, 200), boxes = {toolbar: low, others: [row]};
+  assert.deepEqual(place(boxes), {left: 96, top: 110});
+  assert.deepEqual(place({...boxes, others: [row, box(96, 115, 200, 125)]}), {left: 96, top: 129}, 'above or below what is there');
+  assert.deepEqual(place({...boxes, others: [row, box(96, 0, 200, 800)]}), {left: 420, top: 164}, 'no room there');
+  const narrow = {...boxes, size: {width: 390, height: 40}, toolbar: box(400, 100, 900, 160)}, head = box(400, 0, 900, 90);
+  assert.deepEqual(place({...narrow, controls: [control, head]}), {left: 420, top: 164}, 'the row below rather than the control above');
+});
+
 test('it stays within the window and its toolbar', () => {
   assert.equal(place({control: box(860, 110, 890, 130)}).left, 600);
   assert.equal(place({toolbar: box(0, 100, 390, 160), control: box(300, 110, 380, 130), page: {width: 390, height: 800}}).left, 78);
