@@ -108,7 +108,7 @@ export class DocumentLibrary extends EventTarget {
     this.#flushSoon();
   }
 
-  /** What is stored beside the text of the open document has changed. That is no edit: nothing is stored for it alone. */
+  /** What is stored beside the text of the open document has changed. That is no edit; a document that is not stored yet waits for one. */
   besideChanged() {
     if (!this.current?.stored) return;
     this.#changed = true;
