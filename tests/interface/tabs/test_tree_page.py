@@ -322,7 +322,9 @@ def test_the_drawing_is_fitted_again_when_the_session_is_added_until_a_scale_is_
     tree.page.locator("#tree .zoom-in").click()
     tree.page.locator("#tree-session").check()
     draw_again(tree)
-    assert area.evaluate(overflow) <= 1
+    # Views of half a word may have been seen while it was typed: then the smallest scale is that of readable odds.
+    scale = tree.page.evaluate("document.querySelector('.tree-drawing').getScreenCTM().a")
+    assert area.evaluate(overflow) <= 1 or scale == pytest.approx(0.924, abs=0.001)
     for _ in range(3):
         tree.page.locator("#tree .zoom-in").click()
     assert area.evaluate(overflow) > 1
