@@ -381,7 +381,8 @@ def test_while_a_change_is_computed_the_row_shows_it_and_a_click_inserts_nothing
 
 
 TEXTS = "all => all.map(one => one.dataset.text)"
-ROWS = "document.querySelector('#branches').branchView.rows().map(({branch}) => branch.ids.join())"
+FIRSTS = "document.querySelector('#branches').branchView.rows().map(({branch}) => branch.ids[0])"
+"""The first tokens of the rows: further ones may nearly tie with others, and depend on what else their pass computes."""
 
 
 @pytest.mark.parametrize("settle", [True, False])
@@ -390,7 +391,7 @@ def test_a_letter_that_is_typed_after_a_click_and_undone_leaves_the_accepted_tok
     for token in (0, 0, 1):
         visit.token(0, token).click()
         visit.wait_until_settled()
-        text, before = visit.text, visit.page.evaluate(ROWS)
+        text, before = visit.text, visit.page.evaluate(FIRSTS)
         visit.page.locator("#document textarea").focus()
         press(visit, "Control+End", "x")
         if settle:
@@ -398,8 +399,8 @@ def test_a_letter_that_is_typed_after_a_click_and_undone_leaves_the_accepted_tok
         press(visit, "Control+z")
         visit.wait_until_settled()
         assert visit.text == text
-        after = visit.page.evaluate(ROWS)
-        assert after and [row for row in after if row not in before] == [], "no token is re-opened"
+        after = visit.page.evaluate(FIRSTS)
+        assert after and set(after) == set(before), "no token is re-opened"
         assert visit.asked[-1]["accepted"], "the server is told the accepted tokens again"
 
 
