@@ -10,6 +10,7 @@ const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input,
 const FRAMES = '.cover, .rows';
 const BUTTONS = `${CONTROLS}, .bar :is(button, .button)`;   // beside other figures
 const ROWS = `${BUTTONS}, .branch, .more`;
+const OPENING = '[aria-expanded], .onward';   // what a tap shows would be below its sentence
 const OTHERS = '.branch, .more, .bar :is(button, .button)';   // not covered by the sentence of a control if there is another place
 
 /** @param {EventTarget | null} target */
@@ -46,8 +47,11 @@ export class Tips {
       this.#touched = false;
       if (key === 'Escape') this.#dismiss();
     }, {capture: true});
-    // A control that was used needs no explanation: what it has changed is to be seen.
-    document.addEventListener('click', ({target}) => { if (!this.#touched && target instanceof Node && this.#owner?.contains(target)) this.#dismiss(); }, {capture: true});
+    // A control that was used needs no explanation: what it has changed is to be seen. A tap explains other controls first.
+    document.addEventListener('click', ({target}) => {
+      const owner = target instanceof Node && this.#owner?.contains(target) ? this.#owner : null;
+      if (owner && (!this.#touched || owner.matches(OPENING))) this.#dismiss();
+    }, {capture: true});
     // Not over the rows that answer an input.
     document.addEventListener('input', () => this.#dismiss(), {capture: true});
     // Nor beside a control that has moved: the sentence of the focus goes with it, since a focus may scroll.

@@ -88,6 +88,8 @@ def test_the_mark_of_the_example_covers_no_word_of_the_sentence(first: Visit, wi
         }"""
     )
     assert over == []
+    cut = first.page.locator(".cover .of").evaluate("one => one.scrollWidth > one.clientWidth")
+    assert not cut
 
 
 def stored_pieces(branch: int) -> list[str]:

@@ -201,6 +201,10 @@ def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, t
             expect(tip).to_be_visible()
             page.locator("#branches .note .words").tap()
             expect(tip).to_be_hidden()
+        page.locator("#branches .more").tap()
+        expect(page.locator("#branches .others")).to_be_visible()
+        page.wait_for_timeout(300)
+        expect(tip).to_be_hidden()  # it would cover the beginnings that the tap has listed
         assert opened.text == "The old keeper"
 
 
