@@ -382,7 +382,7 @@ def test_while_a_change_is_computed_the_row_shows_it_and_a_click_inserts_nothing
 
 TEXTS = "all => all.map(one => one.dataset.text)"
 FIRSTS = "document.querySelector('#branches').branchView.rows().map(({branch}) => branch.ids[0])"
-"""The first tokens of the rows: further ones may nearly tie with others, and depend on what else their pass computes."""
+"""The first tokens of the rows: further ones may nearly tie with others, and depend on what else a pass computes."""
 
 
 @pytest.mark.parametrize("settle", [True, False])
