@@ -55,25 +55,28 @@ const ordinal = number => `${formatNumber(number)}${ENDINGS[ordinals.select(numb
  * What the model expected, and where the person's word stood among its choices: the one sentence that a class is to see.
  * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token' | 'end' | 'word'> & {alternatives: Pick<Alternative, 'id' | 'text' | 'end'>[]}} entry
  * @param {string} [word] the text of the whole word; the entry may be a part of it
+ * @param {string} [begun] what the word has before the entry
  */
-export function headline(entry, word = entry.token) {
+export function headline(entry, word = entry.token, begun = '') {
   const {ids, place, rank, token, alternatives: [expected]} = entry;
   if (rank === null || !expected) return 'No text comes before this word, so the model expected nothing here.';
   const isWhole = token.trim() === word.trim(), name = isWhole && !token.trim() ? '' : ` ${nameOf({text: token, end: false})}`;
   const own = `your${isWhole && !isSigns(token.trim()) ? ' word' : ''}${name}`, first = nameOf(expected, continuedSign(expected, entry));
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
-  if (rank === 1) return `The model expected ${first}; ${own} was its first choice${part}.`;
-  return `The model expected ${first}; ${own} was its ${ordinal(rank)} choice${part}.`;
+  const after = begun.trim() && ` after ${quotedText(begun)}`;
+  if (rank === 1) return `The model expected ${first}${after}; ${own} was its first choice${part}.`;
+  return `The model expected ${first}${after}; ${own} was its ${ordinal(rank)} choice${part}.`;
 }
 
 /**
  * Why a word near the beginning of a text is a surprise; empty for a word further on, and for one that was expected.
  * @param {Pick<HighlightEntry, 'rank'>} entry
  * @param {number} before the number of words that the model has read before it
+ * @param {string} [begun] what the word has before the entry
  */
-export function beginningSentence({rank}, before) {
+export function beginningSentence({rank}, before, begun = '') {
   if (rank === null || rank === 1 || before > FEW_WORDS) return '';
-  const few = before ? `Only ${formatCount(before, 'word')} ${before === 1 ? 'stands' : 'stand'}` : 'No word stands';
+  const few = before ? `Only ${formatCount(before, 'word')} ${before === 1 ? 'stands' : 'stand'}` : begun.trim() ? `Only ${quotedText(begun)} stands` : 'No word stands';
   return `${few} before it, so the model knows little yet: most words are a surprise here.`;
 }
 
@@ -137,8 +140,8 @@ export function markedSentence(words, count) {
  * @param {number} number of the highlight in the order of the text, from 1 on
  * @param {number} count of highlights that are shown
  */
-export const highlightSentence = ({entry, text, before}, number, count) =>
-  [`Highlight ${number} of ${count}.`, headline(entry, text), beginningSentence(entry, before)].filter(Boolean).join(' ');
+export const highlightSentence = ({entry, text, begun, before}, number, count) =>
+  [`Highlight ${number} of ${count}.`, headline(entry, text, begun), beginningSentence(entry, before, begun)].filter(Boolean).join(' ');
 
 /**
  * The figure beside a highlighted word: the chance that the model gave it; empty if it can never be highlighted.

@@ -13,7 +13,7 @@ import {find, findAll, make} from '../../web/ui/elements.js';
 import {formatCount, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {meet} from '../../web/core/tip_position.js';
-import {markedEntries, markedWords, relativeEntropies} from './marked_words.js';
+import {markedEntries, markedWords, relativeEntropies, replacedPart} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
@@ -193,7 +193,7 @@ class HighlightsTab {
 
   /** @param {News} news @param {SentRequest} request */
   #showBranches({state, view = null, reading = null, sentence}, {opened: revision, start}) {
-    const replaced = this.found?.words.find(({entry}) => entry.start === start)?.text ?? '';
+    const replaced = replacedPart(this.found?.words.find(({entry}) => entry.start === start));
     this.#show({revision, state, view, reading, note: sentence ?? (state === 'settled' ? replacementSentence(replaced) : null)});
     this.line.show(this.#settledSentence, 'settled');
     if (state === 'settled') this.#revealBranches();
@@ -202,12 +202,14 @@ class HighlightsTab {
   }
 
   /**
-   * Name the word that the branches would replace above them.
-   * @param {string} word empty if there are no branches
+   * Name the word, or the part of it, that the branches would replace above them.
+   * @param {string} part empty if there are no branches
+   * @param {string} [begun] what the word has before it
    */
-  #showReplaced(word) {
-    find(this.replaced, 'q').textContent = word;
-    this.replaced.hidden = !word;
+  #showReplaced(part, begun = '') {
+    find(this.replaced, 'q').textContent = visibleText(part);
+    find(this.replaced, '.after').textContent = begun && `after “${visibleText(begun)}”`;
+    this.replaced.hidden = !part;
   }
 
   /** Scroll the page down so far that the rows are seen, or the first of them where the window is too low. */
@@ -320,8 +322,8 @@ class HighlightsTab {
 
   /** @param {HTMLElement} word */
   #paintDetails(word) {
-    const {entry, text, before} = this.#wordOf(word);
-    paintWordDetails(this.details, entry, this.#fits.get(entry.start), text, before);
+    const marked = this.#wordOf(word), {entry} = marked;
+    paintWordDetails(this.details, entry, this.#fits.get(entry.start), marked);
   }
 
   #hideDetails() {
@@ -370,8 +372,8 @@ class HighlightsTab {
     // The details would cover the branches.
     this.#hideDetails();
     this.#still = true;
-    const {text, entry: {start}} = this.#wordOf(word), opened = this.opened += 1;
-    this.#showReplaced(visibleText(text.trim()));
+    const marked = this.#wordOf(word), {start} = marked.entry, opened = this.opened += 1;
+    this.#showReplaced(replacedPart(marked), marked.begun.trim());
     dispatch(this.branches, 'expect', {revision: opened});
     await this.#checking;   // the meter counts what these branches cost, and nothing else
     if (opened !== this.opened || !this.found || this.#stale) return;

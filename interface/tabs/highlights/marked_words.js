@@ -3,6 +3,15 @@
 
 const LETTER = /[\p{L}\p{N}]/u;
 
+/** @param {HighlightEntry[]} entries */
+const textOf = entries => entries.map(({token}) => token).join('');
+
+/**
+ * What branches at a word replace: the word, or its part from the entry on that it shows; empty without a word.
+ * @param {Pick<MarkedWord, 'text' | 'begun'>} [word]
+ */
+export const replacedPart = word => (word ? word.text.slice(word.begun.length).trim() : '');
+
 /**
  * The words of a view. Each shows its most surprising entry among the highlights, else its first entry.
  * @param {Pick<HighlightsView, 'entries' | 'marks'>} view
@@ -11,7 +20,7 @@ const LETTER = /[\p{L}\p{N}]/u;
  */
 export function markedWords({entries, marks}, instructed = false) {
   const ranks = new Map(marks.map((index, rank) => [index, rank]));
-  /** @type {(Omit<MarkedWord, 'text' | 'entry' | 'before'> & {entry?: HighlightEntry})[]} */
+  /** @type {(Omit<MarkedWord, 'text' | 'entry' | 'begun' | 'before'> & {entry?: HighlightEntry})[]} */
   const words = [];
   entries.forEach((entry, index) => {
     if (!words.length || words[words.length - 1].from !== entry.word[0]) words.push({from: entry.word[0], entries: [], rank: Infinity});
@@ -21,7 +30,8 @@ export function markedWords({entries, marks}, instructed = false) {
   });
   let before = instructed ? Infinity : 0;
   return words.map(word => {
-    const text = word.entries.map(({token}) => token).join(''), made = {...word, text, before, entry: word.entry ?? word.entries[0]};
+    const text = textOf(word.entries), entry = word.entry ?? word.entries[0];
+    const made = {...word, text, before, entry, begun: textOf(word.entries.slice(0, word.entries.indexOf(entry)))};
     if (LETTER.test(text)) before += 1;
     return made;
   });

@@ -1,6 +1,6 @@
 // The details of a word: what the model expected, its alternatives, and which of them fit before the next words; and, where
 // figures are wanted, odds, and what an alternative does to the person's next words.
-/** @import {Alternative, AlternativeFit, HighlightEntry} from '../../web/core/types.d.ts' */
+/** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {formatPercent} from '../../web/core/figures_and_labels.js';
 import {detailsPosition} from './details_position.js';
 import {FIGURE_MEANINGS, alternativeLabel, beginningSentence, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
@@ -11,15 +11,14 @@ import {make} from '../../web/ui/elements.js';
  * @param {HTMLElement} element
  * @param {HighlightEntry} entry
  * @param {AlternativeFit[] | null | undefined} fits the verdicts, once they are known
- * @param {string} [word] the text of the whole word
- * @param {number} [before] the number of words that the model has read before it
+ * @param {Partial<Pick<MarkedWord, 'text' | 'begun' | 'before'>>} [word] the whole word
  */
-export function paintWordDetails(element, entry, fits, word = entry.token, before = Infinity) {
+export function paintWordDetails(element, entry, fits, {text: word = entry.token, begun = '', before = Infinity} = {}) {
   const verdicts = new Map((fits ?? []).map(fit => [fit.id, fit]));
   const rows = entry.alternatives.map(one => alternativeRow(one, entry, verdicts.get(one.id)));
   const known = fits?.find(({own}) => own !== null);
-  const title = make('div', {className: 'headline', text: headline(entry, word), dir: 'auto'});
-  const why = beginningSentence(entry, before);
+  const title = make('div', {className: 'headline', text: headline(entry, word, begun), dir: 'auto'});
+  const why = beginningSentence(entry, before, begun);
   element.replaceChildren(title, ...(why ? [make('p', {className: 'beginning', text: why})] : []), make('p', {className: 'summary', text: wordSummary(entry)}), make('p', {className: 'meaning of-figures', text: FIGURE_MEANINGS}), make('ol', {}, ...rows));
   if (known) {
     element.append(make('p', {className: 'meaning', text: fitMeaning(known)}));

@@ -670,7 +670,18 @@ export interface HighlightsView { entries: HighlightEntry[]; marks: number[]; se
  * A word of the analysed text; `entry` is the one that is shown, `rank` its place among the highlights, `before` the number of
  * words that the model has read before it, signs not counted; infinite after an instruction.
  */
-export interface MarkedWord { from: number; entries: HighlightEntry[]; entry: HighlightEntry; rank: number; text: string; before: number }
+export interface MarkedWord {
+  from: number;
+  entries: HighlightEntry[];
+  /** The entry that is shown. */
+  entry: HighlightEntry;
+  rank: number;
+  text: string;
+  /** The part of the text before `entry`; empty if that is the first one. */
+  begun: string;
+  /** The number of words that the model has read before the word. */
+  before: number;
+}
 
 // Internals tab.
 

@@ -75,6 +75,7 @@ test('the headline says what the model expected, and which of its choices the wo
 });
 
 test('the headline names a part of a word, and a part of a character', () => {
+  assert.equal(sentences.headline(expected('s'), ' lightkeeper', ' light'), 'The model expected “s…” after “light”; your “keeper” was its 3rd choice.');
   assert.equal(sentences.headline(expected('s'), 'lightkeeper'), 'The model expected “s…”; your “keeper” was its 3rd choice.');
   assert.equal(sentences.headline({...expected('s'), token: '🙂', ids: [1, 2], place: 1}), 'The model expected “s…”; your word “🙂” was its 3rd choice at part 2 of 2.');
 });
@@ -104,6 +105,7 @@ test('near the beginning of a text the card says why a word is a surprise there'
   assert.equal(why(2), 'Only 2 words stand before it, so the model knows little yet: most words are a surprise here.');
   assert.match(why(0), /^No word stands before it, so /);
   assert.deepEqual([why(3), why(Infinity), why(1, 1), why(0, null)], ['', '', '', ''], 'further on, expected, or not predicted');
+  assert.match(sentences.beginningSentence({rank: 40}, 0, 'Photos'), /^Only “Photos” stands before it/);
 });
 
 // A word at which the model's first choice was so many times likelier, and which has this chance itself.

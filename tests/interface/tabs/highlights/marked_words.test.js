@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {markedEntries, markedWords, relativeEntropies} from '../../../../interface/tabs/highlights/marked_words.js';
+import {markedEntries, markedWords, relativeEntropies, replacedPart} from '../../../../interface/tabs/highlights/marked_words.js';
 
 const entry = (token, from, more = {}) => ({token, word: [from, from + 9], entropy: 1, ...more});
 
@@ -21,6 +21,11 @@ test('a word shows the entry that is marked, with its rank, else its first one',
 test('the entries of the first highlights are those of the words that are marked', () => {
   const entries = [entry('On', 0), entry('ce', 0), entry(' up', 4), entry(' a', 7)], words = markedWords({entries, marks: [3, 1]});
   assert.deepEqual([0, 1, 2, 9].map(count => [...markedEntries(words, count)]), [[], [entries[3]], [entries[1], entries[3]], [entries[1], entries[3]]]);
+});
+
+test('a word says what stands in it before the entry that is shown, and branches replace what follows that', () => {
+  const [once, up] = markedWords({entries: [entry(' On', 0), entry('ce', 0), entry(' up', 4)], marks: [1]});
+  assert.deepEqual([once.begun, replacedPart(once), up.begun, replacedPart(up), replacedPart()], [' On', 'ce', '', 'up', '']);
 });
 
 test('words before a word are counted, signs are not, and an instruction is more than a few', () => {
