@@ -33,10 +33,10 @@ export function verdictSentence(view) {
   const {steps, equal} = view, worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), {bound, compared: unit} = lastRow(view);
   const values = unit === 'logit' ? 'logits' : 'log-probabilities';
   const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
-  const limit = `up to ${figure(100 * bound)} % counts as equal`;
-  if (equal) return `${predictions} with the cache have the ${values} of those without it: the largest difference is ${percent(worst)} of the largest ${unit}, where ${limit}.`;
+  const kind = unit === 'logit' ? 'numbers of 32 bits' : 'numbers of 16 bits';
+  if (equal) return `In ${predictions} the ${values} with the cache and without it differ by rounding alone: by at most ${percent(worst)} of the largest ${unit}, where up to ${figure(100 * bound)} % counts as rounding of ${kind}.`;
   const first = steps.find(row => !row.equal);
-  return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${percent(first?.relative_difference ?? null)} of the largest ${unit}, where ${limit}.`;
+  return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${percent(first?.relative_difference ?? null)} of the largest ${unit}, where up to ${figure(100 * bound)} % counts as equal.`;
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */

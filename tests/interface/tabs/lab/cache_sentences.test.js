@@ -15,13 +15,13 @@ const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => e
 
 test('the verdict says how many predictions were compared and how far they differ', () => {
   assert.equal(verdictSentence(view(row(1), row(2, {relative_difference: 2e-6}))),
-    '6 predictions with the cache have the logits of those without it: the largest difference is 0.0002 % of the largest logit, where up to 0.001 % counts as equal.');
+    'In 6 predictions the logits with the cache and without it differ by rounding alone: by at most 0.0002 % of the largest logit, where up to 0.001 % counts as rounding of numbers of 32 bits.');
 });
 
 test('in bfloat16 log-probabilities are compared', () => {
   const half = {compared: 'log-probability', bound: 0.1};
   assert.match(verdictSentence(view(row(1, {...half, relative_difference: 0.05}))),
-    /have the log-probabilities of those without it: the largest difference is 5 % of the largest log-probability, where up to 10 % counts as equal/);
+    /the log-probabilities with the cache and without it differ by rounding alone: by at most 5 % of the largest log-probability, where up to 10 % counts as rounding of numbers of 16 bits/);
 });
 
 test('a verdict of False says at which depth the logits differ first', () => {
