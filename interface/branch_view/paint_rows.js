@@ -18,7 +18,6 @@ import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 const KEYS = 9;         // rows that a digit accepts
 const LONG_FIGURE = 7;  // characters of a share that the column has room for
 const MOST_SIGNS = 3;   // signs for tokens without a whole character
-const READS_ON = 'This row is longer than what is seen of it: click here to read on, or scroll it sideways. By keyboard, → goes along it.';
 
 /** @param {number} number of a row */
 const keySentence = number => `Row ${number}: Alt+${number} in the text accepts its next word, and so does ${number} while the focus is on a row.`;
@@ -43,7 +42,6 @@ function makeRow(container, index) {
   appendNew(appendNew(share, 'span', 'bar'), 'i', 'fill');
   Object.assign(appendNew(node, 'div', 'tokens'), {dir: 'auto', tabIndex: -1});
   const onward = make('span', {className: 'onward', ariaHidden: 'true'});
-  onward.dataset.tip = READS_ON;
   node.append(onward);
   return node;
 }

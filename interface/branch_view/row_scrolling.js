@@ -3,6 +3,11 @@
 import {childrenOf, find, setAttribute} from '../web/ui/elements.js';
 import {hiddenPart} from '../web/core/row_overflow.js';
 
+/** What the sign says, by what of the row is out of sight. */
+const TIPS = {
+  on: 'This row is longer than what is seen of it: click here to read on, or scroll it sideways. By keyboard, → goes along it.',
+  back: 'The end of this row: click here to go back to its beginning, or scroll it sideways.',
+};
 const STEP = 0.8;   // of the visible width, that a click reads on
 
 export class RowScrolling {
@@ -14,7 +19,7 @@ export class RowScrolling {
     rows.addEventListener('scroll', ({target}) => {
       if (!(target instanceof HTMLElement)) return;
       setAttribute(target, 'data-scrolled', target.scrollLeft !== 0);
-      setAttribute(/** @type {HTMLElement} */ (target.parentElement), 'data-reads', hiddenPart(target));
+      markRow(/** @type {HTMLElement} */ (target.parentElement), hiddenPart(target));
     }, {capture: true, passive: true});
     new ResizeObserver(() => this.mark()).observe(rows);
   }
@@ -27,7 +32,7 @@ export class RowScrolling {
       this.#marking = false;
       // All are measured before one is changed: a change between would lay out the page once a row.
       const found = childrenOf(this.rows).map(row => /** @type {const} */ ([row, hiddenPart(find(row, '.tokens'))]));
-      for (const [row, part] of found) setAttribute(row, 'data-reads', part);
+      for (const [row, part] of found) markRow(row, part);
     });
   }
 
@@ -41,4 +46,10 @@ export class RowScrolling {
     if (row.dataset.reads === 'back') tokens.scrollTo({left: 0, behavior: 'smooth'});
     else tokens.scrollBy({left: towards * STEP * tokens.clientWidth, behavior: 'smooth'});
   }
+}
+
+/** @param {HTMLElement} row @param {'on' | 'back' | null} part that is out of sight */
+function markRow(row, part) {
+  setAttribute(row, 'data-reads', part);
+  if (part) setAttribute(find(row, '.onward'), 'data-tip', TIPS[part]);
 }
