@@ -141,6 +141,8 @@ export class DocumentKeeper {
     const run = async () => {
       await restore();
       if (open) await this.switchTo(id);
+      this.draft.box.focus();   // the button that was pressed is gone
+      this.notice.show(name ? `“${name}” is restored.` : 'The document is restored.');
     };
     this.notice.show(name ? `“${name}” is deleted.` : 'The document is deleted.', {label: 'Undo', run});
   }

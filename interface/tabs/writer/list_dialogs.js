@@ -85,8 +85,9 @@ export class DocumentsDialog {
     opener.append(name, figures);
     opener.setAttribute('aria-current', String(Boolean(open)));
     const duplicate = async () => {
-      await library.duplicate(id);
+      const copy = await library.duplicate(id);
       await this.#paint();
+      this.#focus(copy ?? id);   // a screen reader reads the name of the copy
     };
     /** @type {HTMLElement} */
     const item = make('li', {}, opener,
@@ -96,6 +97,9 @@ export class DocumentsDialog {
     item.dataset.id = id;
     return item;
   }
+
+  /** @param {string} id of the document in whose line the focus goes */
+  #focus(id) { /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-id="${id}"] .open`))?.focus(); }
 
   /**
    * @param {string} text
@@ -122,7 +126,7 @@ export class DocumentsDialog {
       done = true;
       if (keep && field.value.trim()) await this.keeper.rename(id, field.value.trim());
       await this.#paint();
-      /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-id="${id}"] .open`))?.focus();
+      this.#focus(id);
     };
     field.addEventListener('keydown', event => {
       const found = nameKey(event);

@@ -1,7 +1,7 @@
 // The banned tokens as chips; a click on a chip lifts its ban.
 /** @import {BannedToken} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
-import {make} from './elements.js';
+import {findAll, make} from './elements.js';
 import {closestTo, dispatch, onDetail} from './events.js';
 
 const MOST = 100;
@@ -21,7 +21,7 @@ export class BanChips extends EventTarget {
     this.element = element;
     element.addEventListener('click', event => {
       const button = closestTo(event, 'button');
-      if (button) this.#remove(Number(button.dataset.id));
+      if (button) this.#lift(button);
     });
   }
 
@@ -53,10 +53,17 @@ export class BanChips extends EventTarget {
     onDetail(draft, 'side', ({verb, step}) => { if ('banned' in step) this.#apply({...step, banned: step.banned === (verb !== 'undo')}); });
   }
 
-  /** @param {number} id */
-  #remove(id) {
-    const found = this.#list.find(one => one.id === id);
+  /**
+   * Lift a chip's ban. The focus of the chip, which goes, moves to the next one, or else to the text.
+   * @param {HTMLElement} chip
+   */
+  #lift(chip) {
+    const found = this.#list.find(({id}) => id === Number(chip.dataset.id)), chips = findAll(this.element, 'button');
+    const place = chip === document.activeElement ? chips.indexOf(chip) : -1;
     if (found) this.#take({...found, banned: false});
+    if (place < 0) return;
+    const left = findAll(this.element, 'button');
+    (left[Math.min(place, left.length - 1)] ?? this.#draft?.box)?.focus();
   }
 
   /** @param {BanStep} step that a person takes */

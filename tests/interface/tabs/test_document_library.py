@@ -245,6 +245,7 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     assert tab.names() == ["Two", "A story"]
     tab.choose("A story", "Duplicate")
     tab.find(".shelf .name").get_by_text("A story (copy)").wait_for()
+    assert "A story (copy)" in tab.get("document.activeElement.textContent"), "a screen reader reads the copy's name"
     tab.page.keyboard.press("Escape")
     tab.choose("A story (copy)")
     tab.page.wait_for_function("paper.draft.text === 'One'")
@@ -254,6 +255,8 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     assert "deleted" in tab.said
     tab.find("#notice .action").click()
     tab.page.wait_for_function("paper.draft.text === 'One'")
+    tab.page.wait_for_function("document.activeElement === paper.draft.box")
+    assert "“A story (copy)” is restored." in tab.said
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
     tab.choose("Two", "Delete")
     tab.find("#notice .action").click()

@@ -753,6 +753,23 @@ def test_a_banned_token_is_not_offered_until_it_is_allowed(tiny: Visit) -> None:
     tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
 
 
+def test_after_a_ban_is_lifted_by_keys_the_focus_is_on_the_next_one_or_on_the_text(tiny: Visit) -> None:
+    tiny.type(PROMPT)
+    for count in (1, 2):
+        tiny.wait_until_settled()
+        tiny.token(0, 0).focus()
+        press(tiny, "Delete")
+        expect(tiny.page.locator(".never button")).to_have_count(count)
+    last = tiny.page.locator(".never button").last.inner_text()
+    tiny.page.locator(".never button").first.focus()
+    press(tiny, "Enter")
+    expect(tiny.page.locator(".never button")).to_have_count(1)
+    expect(tiny.page.locator(".never button")).to_be_focused()
+    assert tiny.page.locator(".never button").inner_text() == last
+    press(tiny, "Enter")
+    expect(tiny.page.locator("#document textarea")).to_be_focused()
+
+
 @pytest.mark.slow
 def test_everything_else_can_be_opened_and_inserted(tiny: Visit) -> None:
     tiny.type(PROMPT)
