@@ -8,13 +8,17 @@ const FOCUSABLE = 'button[data-token], .more, button[data-rest]';
 
 /** @typedef {{line: number, column: number, token: boolean}} FocusPosition `token`: whether it is a piece of a row */
 
+/** Whether the chosen view, see `ViewChoice`, shows something else than the rows. @param {HTMLElement} root */
+const hidesRows = root => (root.dataset.view ?? 'rows') !== 'rows';
+
 /**
- * The buttons line by line: the pieces of each row, the button that opens the other beginnings, and, while open, those.
+ * The buttons line by line: the pieces of each row, the button that opens the other beginnings, and, while open, those. In a
+ * view that hides the rows their pieces are left out.
  * @param {HTMLElement} root
  * @returns {HTMLElement[][]}
  */
 function buttonLines(root) {
-  const rows = findAll(root, '.branch .tokens').map(tokens => findAll(tokens, 'button'));
+  const rows = hidesRows(root) ? [] : findAll(root, '.branch .tokens').map(tokens => findAll(tokens, 'button'));
   const more = findAll(root, '.rest:not([hidden]) .more:enabled');
   const others = more.length ? findAll(root, '.others:not([hidden]) button') : [];
   return [...rows, more, others].filter(line => line.length);
@@ -82,7 +86,11 @@ function moveTabStop(root, button) {
  */
 export function keepTabStop(root) {
   const stop = root.querySelector('[tabindex="0"]');
-  if (stop && !stop.matches(':disabled') && !stop.closest('[hidden]')) return;
+  if (!stop || stop.matches(':disabled') || stop.closest('[hidden]') || (hidesRows(root) && stop.matches('.token'))) resetTabStop(root);
+}
+
+/** Give the tab stop to the first button that is shown: of the rows, or else what opens the others. @param {HTMLElement} root */
+export function resetTabStop(root) {
   const first = buttonLines(root)[0]?.[0];
   if (first) moveTabStop(root, first);
 }

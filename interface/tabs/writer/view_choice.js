@@ -1,6 +1,7 @@
 // The choice of how branches are shown: as rows, or in another way. Each way is a radio button in the controls.
 /** @import {StoredSettings} from '../../web/core/types.d.ts' */
 import {dispatch} from '../../web/ui/events.js';
+import {resetTabStop} from '../../branch_view/row_keys.js';
 
 /**
  * The chosen view. It stands as `data-view` on the branches, whose style hides the rows for every value but `rows`.
@@ -48,5 +49,8 @@ export class ViewChoice extends EventTarget {
     dispatch(this, 'change');
   }
 
-  #paint() { this.branches.dataset.view = this.view; }
+  #paint() {
+    this.branches.dataset.view = this.view;
+    resetTabStop(this.branches);
+  }
 }

@@ -198,6 +198,25 @@ def test_tab_leads_from_the_buttons_to_a_node_of_the_drawing(tree: Visit) -> Non
     assert tree.page.evaluate("document.activeElement.getAttribute('class')") == "node"
 
 
+def test_tab_leads_from_the_drawing_to_everything_else_and_back_in_the_rows_to_their_first_token(tree: Visit) -> None:
+    page, more = tree.page, tree.page.locator("#rest .more")
+    page.locator("#tree .node[tabindex='0']").focus()
+    for _ in range(3):  # a drawing that is scrolled has a tab stop of its own
+        page.keyboard.press("Tab")
+        if more.evaluate("one => one === document.activeElement"):
+            break
+    expect(more).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#rest .others")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#rest .others button").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(more).to_be_focused()
+    expect(page.locator("#rest .others")).to_be_hidden()
+    choose(tree, "view", "rows")
+    expect(tree.token(0, 0)).to_have_attribute("tabindex", "0")
+
+
 def test_the_session_shows_seen_chosen_and_undone_texts_and_a_click_returns_to_them(tree: Visit) -> None:
     texts = write_a_session(tree)
     assert nodes(tree, "seen").count() > 5
