@@ -1,7 +1,7 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  bitsOfNats, continuationLabel, endsInWord, formatCount, formatNumber, formatPercent, isSigns, quotedText, spokenLabel,
+  bitsOfNats, continuationLabel, endsInWord, formatCount, formatNumber, formatPercent, isSigns, quotedText, spokenLabel, spokenQuote,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
@@ -142,6 +142,28 @@ export function markedSentence(words, count) {
  */
 export const highlightSentence = ({entry, text, begun, before}, number, count) =>
   [`Highlight ${number} of ${count}.`, headline(entry, text, begun), beginningSentence(entry, before, begun)].filter(Boolean).join(' ');
+
+/**
+ * A sentence as a screen reader is to say it: quoted signs by their names.
+ * @param {string} sentence
+ */
+export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/g, (_, /** @type {string} */ text) => spokenQuote(text.replace(/(?<=.)…$/, '')));
+
+/**
+ * What a screen reader says of a word that is pointed at or has the focus: what the card shows, without what figures mean.
+ * @param {Pick<MarkedWord, 'entry' | 'text' | 'begun' | 'before'>} word
+ * @param {AlternativeFit[]} fits the verdicts, as far as they are known
+ * @param {boolean} withFigures
+ */
+export function spokenDetails({entry, text, begun, before}, fits, withFigures) {
+  const verdicts = new Map(fits.map(fit => [fit.id, fit]));
+  const alternatives = entry.alternatives.map(one => {
+    const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && fitPhrase(fit);
+    return [spokenLabel(one), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(' ');
+  });
+  const sentences = [headline(entry, text, begun), beginningSentence(entry, before, begun), withFigures && `${wordSummary(entry)}.`];
+  return [...sentences, alternatives.length > 0 && `Alternatives: ${alternatives.join(', ')}.`].filter(Boolean).map(one => spokenSentence(String(one))).join(' ');
+}
 
 /**
  * The figure beside a highlighted word: the chance that the model gave it; empty if it can never be highlighted.

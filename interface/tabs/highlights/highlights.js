@@ -17,7 +17,7 @@ import {markedEntries, markedWords, relativeEntropies, replacedPart} from './mar
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
-import {chanceFigure, highlightSentence, markedSentence, notableCount, replacementSentence} from './highlight_sentences.js';
+import {chanceFigure, highlightSentence, markedSentence, notableCount, replacementSentence, spokenDetails, spokenSentence} from './highlight_sentences.js';
 import {markRows, tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
@@ -31,7 +31,7 @@ const EMPTY = 'Write or paste a text: the words are highlighted here where the m
 const LOADING = 'Your text is read when the model is ready.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
 const READ_ONLY = 'Highlights only read: nothing is inserted into your text here.';
-const VISIBLE = /[^\p{C}\p{Z}]/u;   // a character that gives a word a name
+const SPOKEN = /[\p{L}\p{N}]/u;   // a character with which every screen reader says a word
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
 /** @type {Record<string, number>} */
@@ -257,8 +257,8 @@ class HighlightsTab {
     for (const word of findAll(this.shown, '.word')) {
       const {rank, text} = this.#wordOf(word), marked = rank < count;
       word.toggleAttribute('data-marked', marked);
-      // For screen readers a mark is a part of the name; other words are named by what they show, if that can be read.
-      const name = marked ? `${spokenText(text).trim()}, marked` : VISIBLE.test(text) ? null : spokenText(text);
+      // For screen readers a mark is a part of the name; other words are named by what they show, and signs by their names.
+      const name = marked ? `${spokenText(text).trim()}, marked` : SPOKEN.test(text) ? null : spokenText(text);
       if (word.ariaLabel !== name) word.ariaLabel = name;
     }
     this.#markRows();
@@ -272,6 +272,7 @@ class HighlightsTab {
     const {checked} = this.withFigures;
     for (const part of [this.details, this.shown]) part.toggleAttribute('data-figures', checked);
     this.figures.hidden = !checked || !this.found;
+    if (this.#pointed) this.#paintDetails(this.#pointed);
     this.#followWord();
   }
 
@@ -314,7 +315,6 @@ class HighlightsTab {
     this.#paintDetails(word);
     this.details.showPopover();
     this.#followWord();
-    word.setAttribute('aria-describedby', this.details.id);
     if (entry.alternatives.length && !this.#fits.has(entry.start)) {
       this.#pointing = setTimeout(() => { this.#checking = this.#check(word); }, POINTING_TIME);
     }
@@ -323,12 +323,14 @@ class HighlightsTab {
   /** @param {HTMLElement} word */
   #paintDetails(word) {
     const marked = this.#wordOf(word), {entry} = marked;
-    paintWordDetails(this.details, entry, this.#fits.get(entry.start), marked);
+    const fits = this.#fits.get(entry.start) ?? [];
+    paintWordDetails(this.details, entry, fits, marked);
+    word.setAttribute('aria-description', spokenDetails(marked, fits, this.withFigures.checked));
   }
 
   #hideDetails() {
     clearTimeout(this.#pointing);
-    for (const name of ['aria-describedby', 'data-shown']) this.#pointed?.removeAttribute(name);
+    for (const name of ['aria-description', 'data-shown']) this.#pointed?.removeAttribute(name);
     this.#pointed = null;
     this.details.hidePopover();
   }
@@ -417,7 +419,7 @@ class HighlightsTab {
     next.dataset.shown = '';
     this.#point(next);
     this.#uncoverNext();
-    this.line.announce(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length));
+    this.line.announce(spokenSentence(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length)));
   }
 
   /** Where the details of a word cover the button that shows the next one, scroll the page so that there is room below the word. */

@@ -233,7 +233,7 @@ def test_the_card_of_a_word_near_the_beginning_says_that_little_stands_before_it
     def point_at(text: str) -> None:
         word = page.locator(f'#highlights .word:text-is("{text}")')
         word.hover()
-        browsers.expect(word).to_have_attribute("aria-describedby", "highlights-about")
+        browsers.expect(word).to_have_attribute("aria-description", re.compile("The model expected"))
 
     tiny.analyse("I was born in a lighthouse.")
     point_at("was")
@@ -285,7 +285,9 @@ def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Vi
         for row, fit in zip(rows.all(), fits, strict=True):
             assert (fit.alternative.text or "").strip() in row.inner_text()
             assert PHRASES.get(fit.drops_in, fit.verdict) in row.inner_text() and "%" in row.inner_text()
-        assert word.nth(index).get_attribute("aria-describedby") == "highlights-about"
+        said = word.nth(index).get_attribute("aria-description")
+        assert about.locator(".headline").inner_text().split(" was its ")[1] in said
+        assert said.count("%") == 6 and "Loss:" not in said, "the word's chance and those of the alternatives, no definitions"
         hide()
         about.wait_for(state="hidden")
 

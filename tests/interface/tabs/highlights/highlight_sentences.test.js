@@ -99,6 +99,14 @@ test('the headline of the first word says that there is nothing to expect', () =
   assert.match(sentences.headline({...entry, rank: null, alternatives: []}), /^No text comes before this word/);
 });
 
+test('a screen reader says quoted signs by their names, and the details of a word without definitions', () => {
+  assert.equal(sentences.spokenSentence('The model expected “.”; your “sea…” and “””, “ I ”.'), 'The model expected “full stop”; your “sea” and “closing quotation mark”, “I”.');
+  const word = {entry: {...expected(','), rank: 3}, text: ' keeper', begun: '', before: 9};
+  const plain = sentences.spokenDetails(word, [], false), figures = sentences.spokenDetails(word, [], true);
+  assert.equal(plain, 'The model expected “comma”; your word “keeper” was its 3rd choice. Alternatives: comma.');
+  assert.equal(figures.replaceAll('\u00a0', ' '), 'The model expected “comma”; your word “keeper” was its 3rd choice. “keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits. Alternatives: comma 20 %.');
+});
+
 test('near the beginning of a text the card says why a word is a surprise there', () => {
   const why = (before, rank = 40) => sentences.beginningSentence({rank}, before);
   assert.equal(why(1), 'Only 1 word stands before it, so the model knows little yet: most words are a surprise here.');
