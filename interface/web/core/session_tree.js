@@ -15,16 +15,18 @@ import {addRest} from './branch_tree.js';
 
 /**
  * The tree of a session. Every node but those of present branches is a text that stood before the caret, below the longest
- * other one that it begins with; or a beginning that was seen after such a text.
+ * other one that it begins with; or a beginning that was seen after such a text. An undone text that is the beginning of a piece
+ * that was accepted later lies beside that piece: it does not cut it in two.
  * @param {Session} session
  * @returns {TreeNode} the empty text
  */
 export function sessionTree({text, spans, past, seen, ahead, hides = () => false}) {
   const nodes = nodesByText([text, ...past.map(one => one.text), ...seen.map(one => one.text)]);
-  const root = linkByPrefix(nodes);
+  const beside = textsBeside(text, past), isOnWay = (/** @type {string} */ full) => text.startsWith(full) && !beside.has(full);
+  const root = linkByPrefix(nodes, isOnWay);
   for (const [full, node] of nodes) {
     node.goal = full;
-    if (!text.startsWith(full)) node.state = 'left';
+    if (!isOnWay(full)) node.state = 'left';
     else if (touches(spans, full.length - node.text.length, full.length)) node.state = 'chosen';
   }
   for (const {text: full, base, p} of past) {
@@ -36,6 +38,17 @@ export function sessionTree({text, spans, past, seen, ahead, hides = () => false
   return root;
 }
 
+/**
+ * The undone texts that are a part of a piece which was accepted later, as one, on the way to a text.
+ * @type {(text: string, past: PastText[]) => Set<string>}
+ */
+function textsBeside(text, past) {
+  const taken = new Set([text, ...past.filter(one => one.taken).map(one => one.text)]);
+  const pieces = past.filter(one => one.base !== undefined && text.startsWith(one.text));
+  const undone = past.map(one => one.text).filter(full => !taken.has(full) && text.startsWith(full));
+  return new Set(undone.filter(({length}) => pieces.some(({base = '', text: end}) => length > base.length && length < end.length)));
+}
+
 /** @type {(texts: string[]) => Map<string, TreeNode>} */
 function nodesByText(texts) {
   const sorted = [...new Set(['', ...texts])].sort();
@@ -45,16 +58,19 @@ function nodesByText(texts) {
 }
 
 /**
- * Hang each text below the longest other one that it begins with: in their order that is the last one that it begins with.
+ * Hang each text below the longest other one that it begins with: in their order that is the last one that it begins with. Those
+ * on the way to the present text hang below each other.
  * @param {Map<string, TreeNode>} nodes in the order of their texts
+ * @param {(text: string) => boolean} isOnWay
  */
-function linkByPrefix(nodes) {
+function linkByPrefix(nodes, isOnWay) {
   /** @type {[text: string, node: TreeNode][]} */
   const open = [];
   for (const [text, node] of nodes) {
     while (open.length && !text.startsWith(open[open.length - 1][0])) open.pop();
-    if (open.length) {
-      const [parentText, parent] = open[open.length - 1];
+    const above = open.findLast(([own]) => isOnWay(own) || !isOnWay(text));
+    if (above) {
+      const [parentText, parent] = above;
       parent.children.push(node);
       node.text = text.slice(parentText.length);
     }
@@ -85,5 +101,6 @@ function addSeen(node, {beginnings, odds}) {
     node.children.push({key: `${node.key}+${text}`, text, state: 'seen', odds: own, children: [], rest: null, goal: node.goal});
   }
   node.children.sort((one, other) => (other.odds?.p ?? 1) - (one.odds?.p ?? 1));
-  addRest(node);
+  // What was taken, as one, after an undone part of it has a part of the odds of that part.
+  addRest(node, led.filter(child => led.some(part => part !== child && part.odds && child.text.startsWith(part.text))));
 }
