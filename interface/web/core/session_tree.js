@@ -32,7 +32,10 @@ export function sessionTree({text, spans, past, seen, ahead, hides = () => false
   for (const {text: full, base, p} of past) {
     if (base !== undefined && typeof p === 'number' && !hides(base)) setOdds(nodes, full, base, {p, raw: true});
   }
-  for (const view of seen) if (view.text !== text && !hides(view.text)) addSeen(/** @type {TreeNode} */ (nodes.get(view.text)), view);
+  for (const view of seen) {
+    const accepted = past.filter(one => one.base === view.text).map(one => one.text.slice(view.text.length));
+    if (view.text !== text && !hides(view.text)) addSeen(/** @type {TreeNode} */ (nodes.get(view.text)), view, accepted);
+  }
   const here = /** @type {TreeNode} */ (nodes.get(text));
   Object.assign(here, {here: true, goal: undefined, children: [...ahead.children, ...here.children], rest: ahead.rest});
   return root;
@@ -92,15 +95,29 @@ function setOdds(nodes, text, base, odds) {
  * Give a node's children the odds that the view after it showed, and add the beginnings that led to none of them.
  * @param {TreeNode} node
  * @param {SeenView} view
+ * @param {string[]} accepted the pieces that were accepted after the node's text
  */
-function addSeen(node, {beginnings, odds}) {
+function addSeen(node, {beginnings, odds}, accepted) {
   const led = node.children.filter(child => child.state !== 'seen');
-  for (const child of led) child.odds = odds.get(child.text) ?? null;
-  const passed = beginnings.filter(({text}) => !led.some(child => child.odds && child.text.startsWith(text)));
+  /** @type {Map<TreeNode, string>} the text that a child's odds are those of */
+  const known = new Map();
+  for (const child of led) {
+    const own = odds.get(child.text), taken = own || !accepted.includes(child.text) ? undefined : beginnings.find(({text}) => beginsWithWords(child.text, text));
+    child.odds = own ?? (taken && !taken.odds.atLeast ? {...taken.odds, bound: true} : null);
+    if (child.odds) known.set(child, taken?.text ?? child.text);
+  }
+  const passed = beginnings.filter(({text}) => ![...known.keys()].some(child => child.text.startsWith(text)));
   for (const {text, odds: own} of passed) {
     node.children.push({key: `${node.key}+${text}`, text, state: 'seen', odds: own, children: [], rest: null, goal: node.goal});
   }
   node.children.sort((one, other) => (other.odds?.p ?? 1) - (one.odds?.p ?? 1));
-  // What was taken, as one, after an undone part of it has a part of the odds of that part.
-  addRest(node, led.filter(child => led.some(part => part !== child && part.odds && child.text.startsWith(part.text))));
+  // The odds of a piece are a part of those of its beginning.
+  const parts = [...known].filter(([, text]) => [...known.values()].some(other => other !== text && text.startsWith(other)));
+  addRest(node, parts.map(([child]) => child));
 }
+
+/**
+ * Whether a piece begins with a text whose last word ends there.
+ * @type {(piece: string, text: string) => boolean}
+ */
+const beginsWithWords = (piece, text) => piece.startsWith(text) && !/^[\p{L}\p{N}\p{M}]/u.test(piece.slice(text.length));

@@ -90,6 +90,19 @@ test('what was taken after an undone part of it is not counted twice', () => {
   near(odds.rest, 1 - oddsOf([1]) - oddsOf([4]));
 });
 
+test('an accepted piece that no row showed, as one of another column, is the beginning that it takes', () => {
+  const view = viewOf([[1, 2, 3], [4, 5, 6]]), text = `Once${textOf(1)} elsewhere`, p = oddsOf([1]);
+  const past = [{text: 'Once', taken: true}, {text, base: 'Once', p: 0.3, taken: true}], seen = seenOf('Once', view);
+  const [once] = treeOf({text, spans: [[4, text.length]], past, seen}).children;
+  assert.deepEqual(once.children.map(({state}) => state).sort(), ['chosen', 'rest', 'seen']);
+  const chosen = once.children.find(({state}) => state === 'chosen');
+  near(chosen.odds.p, p);
+  assert.equal(chosen.odds.bound, true, 'no view tells how likely all of it is');
+  near(once.rest, 1 - p - oddsOf([4]));
+  const longer = `Once${textOf(1)}9`, [other] = treeOf({text: longer, past: [past[0], {...past[1], text: longer}], seen}).children;
+  assert.deepEqual(other.children.map(({text: own, odds}) => [own, Boolean(odds)]).filter(([own]) => own === `${textOf(1)}9`), [[`${textOf(1)}9`, false]], 'its word is another one');
+});
+
 test('typed text that no row showed has no odds, and a view of it none but its own', () => {
   const [once] = treeOf({text: 'Once else', past: ['Once', 'Once else'], seen: seenOf('Once', likelyView(2, 2))}).children;
   assert.equal(once.children.find(({here}) => here).odds, null);
