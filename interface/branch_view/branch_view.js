@@ -196,9 +196,9 @@ export class BranchView {
    * @param {NonNullable<ReturnType<typeof focusPosition>>} position of the focus before the paint
    * @param {BranchViewState} before
    */
-  #followChange(position, {followedAt: from}) {
-    const {followedAt: to} = this.state, {line, column, token} = position;
-    if (token && from?.line === line) this.#follows = {line, column, goal: column};
+  #followChange(position, {followedAt: from, followed: earlier}) {
+    const {followedAt: to, followed} = this.state, {line, column, token} = position;
+    if (token && from?.line === line && earlier?.edit === followed?.edit) this.#follows = {line, column, goal: column};
     const follows = this.#follows;
     if (!to) return;
     this.#follows = null;

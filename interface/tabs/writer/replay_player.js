@@ -135,19 +135,25 @@ export class ReplayPlayer {
     if (playing) this.page.querySelector('.fresh')?.scrollIntoView({block: 'nearest'});
     // A screen reader hears of each step that a person goes to, and not of those that are played.
     this.caption.setAttribute('aria-live', playing ? 'off' : 'polite');
-    this.caption.textContent = `Step ${position} of ${steps.length}: ${step ? this.#sentence(step) : 'as it began'}`;
+    this.caption.textContent = `Step ${position} of ${steps.length}: ${step ? ReplayPlayer.sentenceOf(step) : 'as it began'}`;
     this.playButton.textContent = playing ? '❚❚ Pause' : '▶ Play';
     this.playButton.disabled = !steps.length;
     this.slider.value = String(position);
   }
 
-  /** @param {Replay['steps'][number]} step */
-  #sentence({did, pieces}) {
+  /**
+   * What a step did. Of an accepted row, what was chosen and what was written into it are told apart, in their order.
+   * @param {Replay['steps'][number]} step
+   */
+  static sentenceOf({did, pieces}) {
+    if (did.startsWith('went')) return did;
+    /** @type {(name: string, text: string) => string} */
+    const told = (name, text) => (text ? `${name} “${text.length > 60 ? `${text.slice(0, 60)}…` : text}”` : '');
+    if (did !== 'chosen') return told(did, pieces.map(({text}) => text).join('').trim()) || did;
     // A click in the example brings its opening too, which nobody has chosen.
-    const chosen = did === 'chosen' ? pieces.filter(({author}) => author === did) : [];
-    const text = (chosen.length ? chosen : pieces).map(piece => piece.text).join('').trim(), short = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-    const note = chosen[0]?.note.split(' · ').slice(1).join(' · ');
-    return `${did}${short && !did.startsWith('went') ? ` “${short}”` : ''}${note ? ` · ${note}` : ''}`;
+    const parts = pieces.filter(({author}) => author !== 'example').map(({author, text}) => told(author, text.trim())).filter(Boolean);
+    const note = pieces.find(({author}) => author === did)?.note.split(' · ').slice(1).join(' · ');
+    return `${parts.join(', ') || did}${note ? ` · ${note}` : ''}`;
   }
 
   #speedChoice() {

@@ -58,8 +58,9 @@ function restOf(odds) {
 /**
  * Add all other beginnings as the last child of a node, if its children have odds and leave something.
  * @param {TreeNode} node
+ * @param {TreeNode[]} [within] children that are a part of other ones: their odds do not count
  */
-export function addRest(node) {
-  node.rest = restOf(node.children.filter(({state}) => state !== 'rest').map(({odds}) => odds));
+export function addRest(node, within = []) {
+  node.rest = restOf(node.children.filter(child => child.state !== 'rest' && !within.includes(child)).map(({odds}) => odds));
   if (node.rest) node.children.push({key: `${node.key}/rest`, text: '', state: 'rest', odds: {p: node.rest}, children: [], rest: null});
 }

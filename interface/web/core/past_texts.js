@@ -57,10 +57,10 @@ export function pastTexts(history, state) {
   /** @type {PastText[]} */
   const found = [];
   for (const past of statesOf(history, state)) {
-    const {step} = past, text = textBefore(past);
-    if (!step || removesWords(step)) found.push({text});
+    const {step} = past, text = textBefore(past), taken = Boolean(step);
+    if (!step || removesWords(step)) found.push({text, taken});
     if (step?.kind === 'accept') found.push(...acceptedTexts(text, step));
-    if (step?.kind === 'reenter') found.push({text}, {text: applyChange(past.state.text, step).slice(0, step.after[0])});
+    if (step?.kind === 'reenter') found.push({text, taken}, {text: applyChange(past.state.text, step).slice(0, step.after[0]), taken});
   }
   return found;
 }
@@ -68,7 +68,7 @@ export function pastTexts(history, state) {
 /** @type {(base: string, step: HistoryStep) => PastText[]} */
 function acceptedTexts(base, {inserted, logprobs, healed}) {
   const p = logprobs?.length && !healed ? Math.exp(logprobs.reduce((all, one) => all + one, 0)) : null;
-  return [{text: base}, {text: base + inserted, base, p}];
+  return [{text: base, taken: true}, {text: base + inserted, base, p, taken: true}];
 }
 
 /**

@@ -63,7 +63,7 @@ function changingRow(row, {before, text}) {
 }
 
 /**
- * Where a changed row stands, and the first of its pieces that was put there; null if it is not among the rows.
+ * Where a changed row stands, and the last of its pieces that was put there, with which all of it is accepted; null if it is not among the rows.
  * @param {Pick<DrawnRow, 'branch' | 'pieces'>[]} rows
  * @param {Pick<RowEdit, 'before' | 'text'> | null} edit
  * @returns {{line: number, column: number} | null}
@@ -73,5 +73,5 @@ export function editedPosition(rows, edit) {
   const {before} = edit, text = edit.text.trim();
   const line = rows.findIndex(({branch, pieces}) => branch.edited?.[0] === before.length && before.every((id, index) => branch.ids[index] === id)
     && pieces.filter(piece => piece.isEdited).map(piece => piece.text).join('').trim().startsWith(text));
-  return line < 0 ? null : {line, column: rows[line].pieces.findIndex(piece => piece.isEdited)};
+  return line < 0 ? null : {line, column: rows[line].pieces.findLastIndex(piece => piece.isEdited)};
 }

@@ -604,8 +604,11 @@ export type StoredOdds = [text: string, p: number, signs?: Omit<Odds, 'p'>];
 /** A stored view: its text begins with `same` characters of the text of the view before it in the list. */
 export interface StoredSeenView { same: number; text: string; beginnings: StoredOdds[]; odds: StoredOdds[] }
 
-/** A text that the document has had before its caret. `base` and `p`: an accepted piece was added to that text, with these odds. */
-export interface PastText { text: string; base?: string; p?: number | null }
+/**
+ * A text that the document has had before its caret. `base` and `p`: an accepted piece was added to that text, with these odds.
+ * `taken`: it stood on the way to the present text, so it is neither undone nor abandoned.
+ */
+export interface PastText { text: string; base?: string; p?: number | null; taken?: boolean }
 
 /** A node with its position: `x` is its left edge, `right` that of its column, `y` its middle. `flow` and `out`: a river's width where it begins and ends. */
 export interface LaidNode {

@@ -427,6 +427,28 @@ def test_after_a_change_the_focus_is_on_its_row_wherever_it_was(visit: Visit) ->
     assert focused(visit) == "token"
 
 
+def test_after_a_change_the_next_enter_inserts_the_whole_written_word(visit: Visit) -> None:
+    write(visit)
+    field, edited = visit.page.locator(".row-editor"), visit.page.locator("#branches [data-edited]")
+    press(visit, "Alt+ArrowDown", "ArrowRight")
+    for word in ("shimmering", "glittering"):
+        press(visit, "F2")
+        field.fill(word)
+        press(visit, "Enter")
+        expect(edited.last).to_be_focused()
+        visit.wait_until_settled()
+        assert edited.count() > 1, "the word has several tokens"
+        press(visit, *["ArrowLeft"] * (edited.count() - 1))
+        expect(edited.first).to_be_focused()
+    press(visit, "F2")
+    field.fill("shimmering")
+    press(visit, "Enter")
+    expect(edited.last).to_be_focused()
+    visit.wait_until_settled()
+    press(visit, "Enter")
+    assert visit.text.endswith("shimmering")
+
+
 def test_a_change_of_the_pinned_row_that_is_undone_pins_it_again(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+1")

@@ -245,6 +245,29 @@ def test_the_session_shows_seen_chosen_and_undone_texts_and_a_click_returns_to_t
     assert tree.text == after
 
 
+def test_an_undone_beginning_lies_beside_the_piece_that_was_taken_instead(tree: Visit) -> None:
+    box = tree.page.locator("#document textarea")
+    first, longer = (f"Alt+{'Shift+' * shift}Digit1" for shift in (0, 1))
+    box.focus()
+    tree.page.keyboard.press(first)
+    short = tree.text
+    assert short != PROMPT
+    tree.page.keyboard.press("Control+z")
+    tree.wait_until_settled()
+    tree.page.keyboard.press(longer)
+    expect(box).not_to_have_value(PROMPT)
+    whole = tree.text
+    assert whole.startswith(short) and whole != short
+    tree.wait_until_settled()
+    tree.page.locator("#tree-session").check()
+    expect(nodes(tree, "left")).to_have_count(1)
+    expect(nodes(tree, "left")).to_have_attribute("data-key", f"={short}")
+    expect(nodes(tree, "chosen")).to_have_count(1)
+    expect(nodes(tree, "chosen")).to_have_attribute("data-text", whole[len(PROMPT) :])
+    nodes(tree, "left").dispatch_event("click")
+    assert tree.text == short
+
+
 DRAWN = "all => all.map(({dataset: {key, state}}) => `${state} ${key}`).sort()"
 
 

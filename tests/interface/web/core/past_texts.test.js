@@ -78,6 +78,16 @@ test('undone texts and abandoned ones are kept', () => {
   assert.deepEqual(writer.to('Once upon a'), {index: 0});
 });
 
+test('the texts on the way to the present one are told from those that were undone', () => {
+  const writer = new Writer();
+  writer.type('Once');
+  writer.accept(' was dust');
+  writer.undo();
+  writer.accept(' was dusting the keys');
+  const taken = new Set(writer.texts.filter(one => one.taken).map(({text}) => text));
+  assert.deepEqual(textsOf(writer).map(text => [text, taken.has(text)]), [['Once', true], ['Once was dust', false], ['Once was dusting the keys', true]]);
+});
+
 test('typed words that were removed are kept, and letters are not', () => {
   const writer = new Writer();
   writer.type('Once upon a tmie');

@@ -67,6 +67,42 @@ test('an accepted piece of several tokens has the odds of its whole path, and re
   near(once.rest, 1 - oddsOf([1, 2]) - oddsOf([4]));
 });
 
+const statesOf = tree => Object.fromEntries(fullTexts(tree).map(([full, node]) => [full, node.state]));
+
+test('an undone text does not cut the accepted piece that begins with it', () => {
+  const past = [{text: 'Once', taken: true}, {text: 'Once was dusting the keys', base: 'Once', p: 0.1, taken: true}, {text: 'Once was dust'}, {text: 'Once was dust off'}];
+  const text = 'Once was dusting the keys', tree = treeOf({text: `${text} and`, spans: [[4, text.length]], past}), [once] = tree.children;
+  assert.deepEqual(once.children.map(({text: own, state}) => [own, state]), [[' was dust', 'left'], [' was dusting the keys', 'chosen']]);
+  assert.deepEqual(once.children[0].children.map(({text: own, state}) => [own, state]), [[' off', 'left']]);
+  assert.equal(once.children[1].odds.p, 0.1);
+  const again = [...past, {text: 'Once was dust', taken: true}, {text, base: 'Once was dust', p: 0.5, taken: true}];
+  assert.deepEqual(statesOf(treeOf({text, spans: [[4, text.length]], past: again})), {
+    '': 'typed', Once: 'typed', 'Once was dust': 'chosen', 'Once was dust off': 'left', [text]: 'chosen',
+  }, 'a text that stood on the way is no undone one');
+});
+
+test('what was taken after an undone part of it is not counted twice', () => {
+  const view = viewOf([[1, 2, 3], [4, 5, 6]]), short = `Once${textOf(1)}`, text = `${short}${textOf(2)}`;
+  const past = [{text: 'Once', taken: true}, {text, base: 'Once', taken: true}, {text: short}], [once] = treeOf({text, spans: [[4, text.length]], past, seen: seenOf('Once', view)}).children;
+  const odds = Object.fromEntries(once.children.map(({state, odds: {p}}) => [state, p]));
+  near(odds.left, oddsOf([1]));
+  near(odds.chosen, oddsOf([1, 2]));
+  near(odds.rest, 1 - oddsOf([1]) - oddsOf([4]));
+});
+
+test('an accepted piece that no row showed, as one of another column, is the beginning that it takes', () => {
+  const view = viewOf([[1, 2, 3], [4, 5, 6]]), text = `Once${textOf(1)} elsewhere`, p = oddsOf([1]);
+  const past = [{text: 'Once', taken: true}, {text, base: 'Once', p: 0.3, taken: true}], seen = seenOf('Once', view);
+  const [once] = treeOf({text, spans: [[4, text.length]], past, seen}).children;
+  assert.deepEqual(once.children.map(({state}) => state).sort(), ['chosen', 'rest', 'seen']);
+  const chosen = once.children.find(({state}) => state === 'chosen');
+  near(chosen.odds.p, p);
+  assert.equal(chosen.odds.bound, true, 'no view tells how likely all of it is');
+  near(once.rest, 1 - p - oddsOf([4]));
+  const longer = `Once${textOf(1)}9`, [other] = treeOf({text: longer, past: [past[0], {...past[1], text: longer}], seen}).children;
+  assert.deepEqual(other.children.map(({text: own, odds}) => [own, Boolean(odds)]).filter(([own]) => own === `${textOf(1)}9`), [[`${textOf(1)}9`, false]], 'its word is another one');
+});
+
 test('typed text that no row showed has no odds, and a view of it none but its own', () => {
   const [once] = treeOf({text: 'Once else', past: ['Once', 'Once else'], seen: seenOf('Once', likelyView(2, 2))}).children;
   assert.equal(once.children.find(({here}) => here).odds, null);
