@@ -222,13 +222,13 @@ export const endsInWord = text => WORD_END.test(text) && !WITHOUT_SPACES.test([.
 const MOST_LABELS = 4;
 
 /**
- * The likeliest beginnings that no row has, as one line, each as the list shows it.
+ * The likeliest beginnings that no row has, as one line, each as the list shows it: those with more than white space, if any.
  * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object})[]} others
  * @param {string} [typed] the end of the text before them
  */
 export function likeliestLabels(others, typed = '') {
   const words = others.filter(other => other.text?.trim());
-  const likely = words.slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
+  const likely = (words.length ? words : others).slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
   return likely.join(', ') + (others.length > likely.length ? ' and more' : '');
 }
 const LEAST_ERROR = 0.1;   // per cent
