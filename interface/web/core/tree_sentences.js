@@ -91,6 +91,13 @@ function partedClause(forks) {
 }
 
 /**
+ * What the figures and widths of a drawing are.
+ * @param {{river: boolean, session: boolean}} drawing
+ */
+export const figuresSentence = ({river, session}) => 'All figures are of tokens, not of words.' + (river && session
+  ? ' After each text that you wrote, chose or left behind, the river has its full width again, whatever the chance of that text. Every other width is a chance, after the text before it.' : '');
+
+/**
  * What a drawing shows, in one sentence.
  * @param {LaidNode[]} nodes
  */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {drawingSentence, nodeLabel, nodeName, nodeSentence} from '../../../../interface/web/core/tree_sentences.js';
+import {drawingSentence, figuresSentence, nodeLabel, nodeName, nodeSentence} from '../../../../interface/web/core/tree_sentences.js';
 
 const node = (state, text, more = {}) => ({key: 'k', text, state, odds: {p: 0.15}, children: [], rest: null, ...more});
 
@@ -66,4 +66,9 @@ test('the sentence of a drawing counts what it shows', () => {
   const atEnd = {node: {...fork.node, here: true}};
   assert.equal(drawingSentence([atEnd, fork, end, ...nodes.slice(0, 1)]).split(',')[0], '2 branches part after your text and at 1 fork');
   assert.equal(drawingSentence(nodes.slice(6)), 'No branches yet.');
+});
+
+test('a river of the session says which of its widths are no chances', () => {
+  for (const drawing of [{river: false, session: true}, {river: true, session: false}]) assert.equal(figuresSentence(drawing), 'All figures are of tokens, not of words.');
+  assert.match(figuresSentence({river: true, session: true}), /tokens, not of words\. After each text that you wrote, chose or left behind, the river has its full width again, whatever/);
 });
