@@ -40,7 +40,7 @@ const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need tem
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
   const least = drawn.rows.some(row => row.share?.atLeast) ? '; ≥: at least so much' : '';
-  const bold = wordError !== null ? `a word (known to ${formatError(wordError)}${least})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for, which may go on as a longer word' : 'all up to where it differs from the other rows';
+  const bold = wordError !== null ? `a word (known to ${formatError(wordError)} or better${least})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for, which may go on as a longer word' : 'all up to where it differs from the other rows';
   return `A row’s share is the chance that its part in bold comes next: ${bold}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
