@@ -1,6 +1,6 @@
 // What surrounds the rows: what they hold together, the other beginnings, and the meter.
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
-import {bannedCaption, costFigures, coverageCaption, coverageSubject, nothingElse} from '../web/core/branch_sentences.js';
+import {bannedCaption, costFigures, coverageCaption, coverageSubject, elseTip, nothingElse} from '../web/core/branch_sentences.js';
 import {
   formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, spokenOther, unlistedSentence,
 } from '../web/core/figures_and_labels.js';
@@ -51,7 +51,8 @@ export function paintRest(rest, drawn, open, typed) {
   rest.hidden = !drawn.count;
   setAttribute(rest, 'data-share', drawn.rest.p);
   paintFigure(find(more, '.figure'), formatKnown(drawn.rest));
-  setText(find(more, '.likely'), others.length ? likeliestLabels(others, typed) : nothingElse(drawn.wanted));
+  setText(find(more, '.likely'), others.length ? likeliestLabels(others, typed) : nothingElse(drawn));
+  setAttribute(more, 'data-tip', elseTip(others.length > 0));
   more.disabled = !others.length;
   setAttribute(more, 'aria-expanded', String(open));
   list.hidden = !open;

@@ -31,6 +31,7 @@ def word_leaves(growth: Growth, head: Node, typed: ReopenedToken | None) -> Iter
         words.evaluate(pending)
         words.take_known()
         yield words.leaves()
+    words.search.find_others()
     yield words.leaves()
 
 

@@ -28,6 +28,8 @@ MAX_ROUNDS = 48
 """Maximum number of passes of a search; probability that is still unresolved then counts in the error."""
 MAX_TOKENS = 16
 """Maximum number of tokens of a word."""
+OTHERS_NAMED = 4
+"""Number of words after the shown ones that are found even if all are less likely than `LEAST`."""
 OUTSIDERS = 32
 """Number of words after the shown ones that the search checks, since they might be likelier."""
 
@@ -91,6 +93,7 @@ class NextWordSearch:
         self._by_short: dict[str, list[Beginning]] = {}
         self._evaluated: list[Beginning] = []
         self._found: dict[str, _Found] = {}
+        self._least_other = LEAST
 
     def add(self, beginning: Beginning) -> None:
         """Add a beginning that is to be evaluated."""
@@ -181,12 +184,22 @@ class NextWordSearch:
         least, values = LEAST, self._values()
         while len(values) < self.k and least > LEAST_NEEDED:
             least /= 10
-            for each in list(self._evaluated):
-                for token_id in [i for i in each.after if i not in each.followed]:
-                    if not self._follow(each, token_id, least):
-                        break
+            self._follow_down_to(least)
             values = self._values()
         return values
+
+    def _follow_down_to(self, least: float) -> None:
+        """Follow all tokens after evaluated beginnings whose longer path has at least the probability `least`."""
+        for each in list(self._evaluated):
+            for token_id in [i for i in each.after if i not in each.followed]:
+                if not self._follow(each, token_id, least):
+                    break
+
+    def find_others(self) -> None:
+        """Once the search is over: if few words after the first `k` are as likely as `LEAST`, find less likely ones."""
+        while len(self.words(self.k + OTHERS_NAMED)) < self.k + OTHERS_NAMED and self._least_other > LEAST_NEEDED:
+            self._least_other /= 10
+            self._follow_down_to(self._least_other)
 
     def _follow_towards(self, word: str) -> None:
         """Follow all tokens that may lead to a word and were too unlikely so far, down to `LEAST_NEEDED`."""
@@ -213,7 +226,7 @@ class NextWordSearch:
         shown = self._ranked(values, self.k)[: self.k]
         if any(self._unresolved(word) > 2 * TOLERANCE for word in shown):
             shown = heapq.nlargest(self.k, values, key=lambda word: values[word])
-        likely = (word for word in values.keys() - shown if values[word] >= LEAST)
+        likely = (word for word in values.keys() - shown if values[word] >= self._least_other)
         others = heapq.nlargest(count, likely, key=lambda word: (values[word], word))
         return [self._odds_of(word) for word in [*shown, *others]][:count]
 

@@ -20,7 +20,7 @@ from lookahead_core import Document, Model, TextError, load_model
 from lookahead_core.document.prefetch import prefetch_views
 from lookahead_core.serving.calls import Calls
 from lookahead_core.serving.json_view import lookahead_as_json
-from lookahead_core.strategies.next_word_search import MAX_ROUNDS
+from lookahead_core.strategies.next_word_search import LEAST, MAX_ROUNDS, OTHERS_NAMED
 from lookahead_core.text.words import first_word_size
 from tests.conftest import CORPUS, tiny_llama
 from tests.support.families import make, plain_rows_by_length
@@ -382,6 +382,21 @@ def test_on_the_default_model_words_cost_at_most_four_passes_more_than_tokens(de
         errors.append(words.odds_error)
     assert statistics.median(more) <= 4, sorted(more)
     assert max(errors) <= TOLERANCE, sorted(errors)
+
+
+@pytest.mark.slow
+def test_unlikely_other_words_are_named_where_no_other_is_likely(default_model: Model) -> None:
+    text = "My little brother found a strange key under a tree, and he was determined"
+    result = Document(default_model, text).lookahead(k=5, depth=3, heal=True, odds="words")
+    likeliest = Document(default_model, text).lookahead(k=12, depth=1, heal=True, odds="words").branches[5:]
+    assert sum(other.share or 0.0 for other in result.rest) < 5 * LEAST, "all others are unlikely"
+    assert len(result.rest) >= OTHERS_NAMED
+    assert {other.text for other in result.rest[:OTHERS_NAMED]} & {branch.next_word for branch in likeliest}
+    slow = Enumeration(default_model, Document(default_model, text).token_ids, text)
+    for other in result.rest[:OTHERS_NAMED]:
+        low, high = slow.probability(other.text or "")
+        assert other.share is not None
+        assert low - other.share_error - ROUNDING <= other.share <= high + other.share_error + ROUNDING
 
 
 def prose(count: int, seed: int) -> list[str]:

@@ -11,7 +11,7 @@ import {branchTree} from '../../web/core/branch_tree.js';
 import {savePng, saveSvg} from './tree_files.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
-import {drawingSentence, nodeSentence} from '../../web/core/tree_sentences.js';
+import {drawingSentence, figuresSentence, nodeSentence} from '../../web/core/tree_sentences.js';
 import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
 import {hereIn} from '../../web/core/tree_moves.js';
 import {layoutInArea} from '../../web/core/tree_layout.js';
@@ -171,6 +171,8 @@ export class TreeView extends EventTarget {
   /** @param {TextOwner} draft */
   #paint(draft) {
     const {svg, painter, viewport, input} = this;
+    // Before the area is measured: a longer sentence leaves less of it.
+    setText(find(this.panel, '.tree-figures'), figuresSentence({river: this.#river, session: this.session.checked}));
     const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least: READABLE}), focused = input.hasFocus;
     painter.paint(layout);
     viewport.resize(layout);

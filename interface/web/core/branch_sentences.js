@@ -40,7 +40,7 @@ const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need tem
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
   const least = drawn.rows.some(row => row.share?.atLeast) ? '; ≥: at least so much' : '';
-  const bold = wordError !== null ? `a word (known to ${formatError(wordError)}${least})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for' : 'all up to where it differs from the other rows';
+  const bold = wordError !== null ? `a word (known to ${formatError(wordError)} or better${least})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for, which may go on as a longer word' : 'all up to where it differs from the other rows';
   return `A row’s share is the chance that its part in bold comes next: ${bold}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
@@ -279,9 +279,22 @@ export const cutPhrase = ({cut, excludes}) => (cut && excludes ? `left out by ${
 export const cutSentence = row =>
   (cutPhrase(row) ? `0 %: ${row.excludes} keeps likelier tokens only, and this row does not begin with one. You can still click it.` : '');
 
-/** What “everything else” says where nothing else is possible. @param {RowSettings} settings */
-export const nothingElse = ({temperature = 1, top_p: topP = 1}) =>
-  (temperature <= 0 ? 'nothing: temperature 0 leaves only the likeliest token' : topP < 1 ? `nothing: top-p ${topP} leaves out all other tokens` : '');
+/**
+ * What “everything else” says where nothing is listed; empty while more may be found.
+ * @param {Pick<DrawnView, 'wanted' | 'growing'>} drawn
+ */
+export function nothingElse({wanted: {temperature = 1, top_p: topP = 1}, growing}) {
+  if (temperature <= 0) return 'nothing: temperature 0 leaves only the likeliest token';
+  if (topP < 1) return `nothing: top-p ${topP} leaves out all other tokens`;
+  return growing ? '' : 'none of it is likely enough to be listed';
+}
+
+/**
+ * What “everything else” is, and what a click on it does.
+ * @param {boolean} listed whether there is a list
+ */
+export const elseTip = listed =>
+  `Everything else: the chance that the text goes on with the beginning of none of these rows.${listed ? ' “…” after a beginning: its word may be longer. A click lists the likeliest of them.' : ''}`;
 
 /**
  * Why a row stops, where that is no ending, as a phrase; empty if it just reached its length.

@@ -2,7 +2,7 @@
 /** @import {DrawnRow, DrawnView, Odds, TreeNode} from './types.d.ts' */
 
 /**
- * The tree of a drawn view. Its root is the end of the text; the root's last child is all other beginnings.
+ * The tree of a drawn view. Its root is the end of the text; the root's last child is everything else.
  *
  * Only the branches of the newest revision are drawn. If that is older than the text's, the nodes are inert.
  * @param {Pick<DrawnView<DrawnRow>, 'rows'>} drawn
@@ -56,7 +56,7 @@ function restOf(odds) {
 }
 
 /**
- * Add all other beginnings as the last child of a node, if its children have odds and leave something.
+ * Add everything else as the last child of a node, if its children have odds and leave something.
  * @param {TreeNode} node
  * @param {TreeNode[]} [within] children that are a part of other ones: their odds do not count
  */

@@ -222,19 +222,25 @@ export const endsInWord = text => WORD_END.test(text) && !WITHOUT_SPACES.test([.
 const MOST_LABELS = 4;
 
 /**
- * The likeliest beginnings that no row has, as one line, each as the list shows it.
+ * The likeliest beginnings that no row has, as one line, each as the list shows it: those with more than white space, if any.
  * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object})[]} others
  * @param {string} [typed] the end of the text before them
  */
 export function likeliestLabels(others, typed = '') {
   const words = others.filter(other => other.text?.trim());
-  const likely = words.slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
+  const likely = (words.length ? words : others).slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
   return likely.join(', ') + (others.length > likely.length ? ' and more' : '');
 }
-const LEAST_ERROR = 0.1;   // per cent
+
+const ERRORS = [0.001, 0.01, 0.1];   // per cent: small errors are told as the next of these
+const SHOWN_AS_SAME = 0.005;         // per cent: figures do not show so small a part of an error
 
 /**
- * How much a share may be wrong, in per cent of all that could come: "±0.1 %", or more.
+ * How much a share may be wrong, in per cent of all that could come: "±0.1 %", less where the error is far smaller, or more.
  * @param {number} error
  */
-export const formatError = error => `±${Math.max(LEAST_ERROR, Math.ceil(error * 1000 - 0.05) / 10)}${SPACE}%`;
+export function formatError(error) {
+  const hundredths = error * 100;
+  const small = ERRORS.find(most => hundredths <= most * (1 + SHOWN_AS_SAME));
+  return `±${small ?? Math.ceil(hundredths * 10 - 10 * SHOWN_AS_SAME) / 10}${SPACE}%`;
+}

@@ -19,7 +19,7 @@ const FULL_RIVER = 60;           // the width of a river of probability 1
 
 /**
  * Lay out a tree, or a river: then the width of each node is its probability, and the widths of a node's children add up to
- * the node's with everything else. Where a text has stood, the river is as wide as at the start again. The label of a node
+ * the node's with everything else. Where a text has stood, the river is as wide as at the start again, which `figuresSentence` says. The label of a node
  * stands above its line or river, and its odds below.
  * @param {TreeNode} root
  * @param {{river?: boolean, spread?: number}} [options] `spread`: how many times farther apart than the labels need

@@ -10,7 +10,7 @@ const LAST = 12;      // of the label of the text's end
  * @param {TreeNode} node
  */
 export function nodeLabel(node) {
-  if (node.state === 'rest') return 'other beginnings';
+  if (node.state === 'rest') return 'everything else';
   if (node.state === 'end') return 'end';
   return node.text ? visibleText(shortText(node)) : 'start';
 }
@@ -36,7 +36,7 @@ const lastWords = (line, most) => `…${[...line].slice(1 - most).join('').repla
 
 /** @type {Record<TreeState, string>} */
 const STATES = {
-  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the end of the text', rest: 'other beginnings',
+  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the end of the text', rest: 'everything else',
 };
 
 /**
@@ -89,6 +89,13 @@ function partedClause(forks) {
   const where = [atEnd ? 'after your text' : '', later ? `at ${formatCount(later, 'fork')}` : ''].filter(Boolean);
   return where.length ? ` part ${where.join(' and ')}` : '';
 }
+
+/**
+ * What the figures and widths of a drawing are.
+ * @param {{river: boolean, session: boolean}} drawing
+ */
+export const figuresSentence = ({river, session}) => 'All figures are of tokens, not of words.' + (river && session
+  ? ' After each text that you wrote, chose or left behind, the river has its full width again, whatever the chance of that text. Every other width is a chance, after the text before it.' : '');
 
 /**
  * What a drawing shows, in one sentence.

@@ -3,20 +3,38 @@
 import {formatCount, formatPercent, quotedText} from './figures_and_labels.js';
 
 const USEFUL_BOUND = 0.5;  // the largest upper bound that is shown: most of a larger one was never looked at
-const SAME = 0.0005;   // a difference of bounds that the figures do not show
+const SAME = 0.0005;       // a difference of bounds that figures of 1 % and more do not show
+const LEAST_SHOWN = 1e-6;  // less is said to be less than this
+const TINY = 1e-12;        // in place of 0, which is said of no word
 
 /**
- * How likely the text is to reach a word: both bounds, or the lower one alone where the upper one says little.
+ * How likely the text is to reach a word: both bounds, or the lower one alone where the upper one says little. The word itself
+ * is counted, not longer ones that begin with it, which the shares of the rows count too.
  * @param {WordOdds} odds
  * @param {boolean} reached whether a row leads to the word
  * @param {boolean} [searching] whether more ways may be found
  */
 export function wordSentence({word, within, low, high}, reached, searching = false) {
-  const span = `within ${formatCount(within, 'token')}`, name = quotedText(word), isUseful = high <= USEFUL_BOUND;
+  const span = `within ${formatCount(within, 'token')}`, name = quotedText(word);
   const hint = /\s/.test(word.trim()) ? '; one word alone is found more easily' : '';
   if (!reached && searching) return `${name}: looking for ways ${span}…`;
-  if (!reached) return `${name}: no way found ${span}${isUseful ? `, ${formatPercent({p: high})} at most` : ''}${hint}`;
-  if (high - low < SAME) return `${name}: ${formatPercent({p: low})} ${span}`;
-  if (!isUseful) return `${name}: at least ${formatPercent({p: low})} ${span}`;
-  return `${name}: ${formatPercent({p: low})} to ${formatPercent({p: high})} ${span}`;
+  if (!reached) return `${name}: no way found ${span}${limitClause(high)}${hint}`;
+  return `${name} as a whole word: ${boundsClause(low, high)} ${span}`;
 }
+
+/** @param {number} high */
+function limitClause(high) {
+  if (high > USEFUL_BOUND) return '';
+  return high < LEAST_SHOWN ? `, ${formatLeast(high)} in any case` : `, ${formatPercent({p: high})} at most`;
+}
+
+/** @type {(low: number, high: number) => string} */
+function boundsClause(low, high) {
+  const least = formatLeast(low), isShown = low >= LEAST_SHOWN;
+  if (least === formatLeast(high) || (low >= 0.01 && high - low < SAME)) return least;
+  if (high > USEFUL_BOUND) return isShown ? `at least ${least}` : `the ways found have ${least}`;
+  return isShown ? `${least} to ${formatPercent({p: high})}` : `at most ${formatPercent({p: high})}`;
+}
+
+/** @param {number} p */
+const formatLeast = p => formatPercent({p: Math.max(p, TINY)}).replace('<', 'less than');

@@ -29,8 +29,10 @@ def test_towards_a_word_the_rows_lead_to_it_and_the_head_says_how_likely_it_is(v
     visit.wait_until_settled()
     steer(visit, "sea")
     odds = visit.page.locator("#coverage .word-odds")
-    expect(odds).to_contain_text("“sea”:")
+    expect(odds).to_contain_text("“sea”")
     visit.wait_until_settled()
+    expect(odds).to_contain_text("“sea” as a whole word:")
+    expect(visit.page.locator("#branches .note")).to_contain_text("which may go on as a longer word")
     expect(odds).to_contain_text("within 5 tokens")
     marked = visit.page.locator(f"{ROWS} .token[data-word]")
     assert "".join(marked.first.get_attribute("data-text")).strip() == "sea"

@@ -296,6 +296,7 @@ def test_words_and_odds_of_a_session_can_be_read_before_fit_shows_all_of_it(tree
         draw_again(tree)
         assert min(min(sizes) for sizes in tree.page.evaluate(SIZES)) >= 12
         expect(tree.page.locator("#tree .node[data-here] .node-label")).to_be_in_viewport()
+    expect(tree.page.locator("#tree .tree-figures")).to_contain_text("the river has its full width again")
     assert area.evaluate(overflow) > 1
     tree.page.locator("#tree .fit").click()
     draw_again(tree)

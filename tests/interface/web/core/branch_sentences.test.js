@@ -275,3 +275,13 @@ test('where the rows continue is said if it is not the end of the text', () => {
   assert.equal(words.caretSentence(text, 0), 'The rows continue at the caret: at the beginning of your text.');
   assert.equal(words.caretSentence('', 0), '');
 });
+
+test('where everything else lists nothing it says why, and its tip promises no click', () => {
+  const why = (wanted, growing = false) => words.nothingElse({wanted, growing});
+  assert.equal(why({}), 'none of it is likely enough to be listed');
+  assert.equal(why({}, true), '', 'more may be found');
+  assert.match(why({temperature: 0}), /^nothing: temperature 0 /);
+  assert.match(why({top_p: 0.9}), /^nothing: top-p 0.9 /);
+  assert.ok(words.elseTip(true).endsWith(' A click lists the likeliest of them.'));
+  assert.doesNotMatch(words.elseTip(false), /click|…/);
+});

@@ -148,6 +148,7 @@ test('the likeliest others are one line', () => {
   assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a…, b…, c…, d… and more');
   assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a…, b…, c…, d…');
   assert.equal(words.likeliestLabels([]), '');
+  assert.equal(words.likeliestLabels([other('\n'), {...other(null), end: true}]), '↵, end', 'where there is nothing else');
   assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a…, b… and more');
 });
 

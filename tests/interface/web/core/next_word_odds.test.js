@@ -121,7 +121,7 @@ test('a share that is not known yet is the least that it can be, and the rows ke
   assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.rest.p), rounded(drawn.wordError)], [true, true, 0.79, 0]);
   assert.deepEqual(drawn.rows.map(({share}) => formatKnown(share).replace('\u00a0', ' ').replace('\u00a0', ' ')), ['…', '≥ 1 %', '20 %']);
   assert.match(shareLabel(drawn.rows[0]), /^The chance is not known yet of this next word, “/);
-  assert.match(summarySentence({state: 'settled'}, drawn), /comes next: a word \(known to ±0\.1\u00a0%; ≥: at least so much\), as/);
+  assert.match(summarySentence({state: 'settled'}, drawn), /comes next: a word \(known to ±0\.001\u00a0% or better; ≥: at least so much\), as/);
   assert.equal(shapeRows(view, {odds: 'words', order: 'path'}).rows.length, 3);
 });
 
@@ -142,7 +142,7 @@ test('a pinned row that continues a growing one has the odds of its word', () =>
 
 test('a share is said to be of a word, and how well it is known', () => {
   const drawn = shapeRows(wordView(), {odds: 'words'});
-  assert.match(summarySentence({state: 'settled'}, drawn), /^A row’s share is the chance that its part in bold comes next: a word \(known to ±0\.1\u00a0%\), as the model gives it\./);
+  assert.match(summarySentence({state: 'settled'}, drawn), /^A row’s share is the chance that its part in bold comes next: a word \(known to ±0\.1\u00a0% or better\), as the model gives it\./);
   const label = (word, letters) => shareLabel({share: {p: 0.12}, apart: 1, pieces: [], next_word: word}, letters).replaceAll('\u00a0', ' ');
   assert.equal(label({text: ' careful', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next word, “careful”');
   assert.equal(label({text: 'mbed', tokens: 1, share: 0.12, error: 0}, 'cli'), '12 % chance of this next word, “climbed”');
@@ -150,5 +150,7 @@ test('a share is said to be of a word, and how well it is known', () => {
   assert.equal(label({text: '\n\n', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next sign, line break, line break');
   assert.equal(label({text: '', tokens: 0, share: 0.12, error: 0}), '12 % chance that the text ends here');
   const error = figure => formatError(figure).replaceAll('\u00a0', ' ');
-  assert.deepEqual([0, 0.0004, 0.001, 0.0012, 0.02].map(error), ['±0.1 %', '±0.1 %', '±0.1 %', '±0.2 %', '±2 %']);
+  assert.deepEqual([0.0009, 0.001, 0.0012, 0.02].map(error), ['±0.1 %', '±0.1 %', '±0.2 %', '±2 %']);
+  assert.deepEqual([0.0002, 0.0001, 0.00003, 0.00001, 1.2e-6, 0].map(error), ['±0.1 %', '±0.01 %', '±0.01 %', '±0.001 %', '±0.001 %', '±0.001 %'],
+    'beside small shares a small error is told');
 });

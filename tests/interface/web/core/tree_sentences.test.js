@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {drawingSentence, nodeLabel, nodeName, nodeSentence} from '../../../../interface/web/core/tree_sentences.js';
+import {drawingSentence, figuresSentence, nodeLabel, nodeName, nodeSentence} from '../../../../interface/web/core/tree_sentences.js';
 
 const node = (state, text, more = {}) => ({key: 'k', text, state, odds: {p: 0.15}, children: [], rest: null, ...more});
 
@@ -17,7 +17,7 @@ test('labels have signs for what cannot be seen, and words for what is no text',
   assert.equal(nodeLabel(node('ahead', ' ')), '␣');
   assert.equal(nodeLabel(node('ahead', '\n')), '↵');
   assert.equal(nodeLabel(node('typed', 'one\n\ntwo')), 'one two');
-  assert.equal(nodeLabel(node('rest', '')), 'other beginnings');
+  assert.equal(nodeLabel(node('rest', '')), 'everything else');
   assert.equal(nodeLabel(node('end', '')), 'end');
   assert.equal(nodeLabel(node('typed', '')), 'start');
   assert.equal([...nodeLabel(node('seen', '🙂'.repeat(30)))].length, 24);
@@ -30,7 +30,7 @@ test('names for screen readers say the text, what it is, and its odds', () => {
   assert.equal(nodeName(node('chosen', ' saw', {odds: null})), 'saw, chosen');
   assert.equal(nodeName(node('left', ' saw')), 'saw, left behind, 15\u00a0%');
   assert.equal(nodeName(node('seen', ' saw')), 'saw, seen, not taken, 15\u00a0%');
-  assert.equal(nodeName(node('rest', '')), 'other beginnings, 15\u00a0%');
+  assert.equal(nodeName(node('rest', '')), 'everything else, 15\u00a0%');
   assert.equal(nodeName(node('end', '')), 'the end of the text, 15\u00a0%');
   assert.equal(nodeName(node('typed', 'he', {odds: null, here: true})), 'he, typed, the end of your text');
   assert.equal(nodeName(node('typed', '', {odds: null})), 'the start');
@@ -66,4 +66,9 @@ test('the sentence of a drawing counts what it shows', () => {
   const atEnd = {node: {...fork.node, here: true}};
   assert.equal(drawingSentence([atEnd, fork, end, ...nodes.slice(0, 1)]).split(',')[0], '2 branches part after your text and at 1 fork');
   assert.equal(drawingSentence(nodes.slice(6)), 'No branches yet.');
+});
+
+test('a river of the session says which of its widths are no chances', () => {
+  for (const drawing of [{river: false, session: true}, {river: true, session: false}]) assert.equal(figuresSentence(drawing), 'All figures are of tokens, not of words.');
+  assert.match(figuresSentence({river: true, session: true}), /tokens, not of words\. After each text that you wrote, chose or left behind, the river has its full width again, whatever/);
 });
