@@ -287,7 +287,7 @@ def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Vi
             assert PHRASES.get(fit.drops_in, fit.verdict) in row.inner_text() and "%" in row.inner_text()
         said = word.nth(index).get_attribute("aria-description")
         assert about.locator(".headline").inner_text().split(" was its ")[1] in said
-        assert said.count("%") == 6 and "Loss:" not in said, "the word's chance and those of the alternatives, no definitions"
+        assert said.count("%") == 6 and "Loss:" not in said, "figures of the word and of five alternatives, no meanings"
         hide()
         about.wait_for(state="hidden")
 
