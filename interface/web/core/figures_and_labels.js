@@ -82,7 +82,7 @@ export const formatKnown = odds => (isUnknown(odds) ? UNKNOWN : formatPercent(od
 export function visibleText(text) {
   const signed = text.replace(/\n/g, '↵').replace(/\r/g, '␍').replace(/\t/g, '⇥');
   if (/^ +$/.test(signed)) return signed.replace(/ /g, '␣');
-  if (/^[\p{C}\p{Z}\p{M}]+$/u.test(signed) && !/^\p{M}+$/u.test(signed))
+  if (/^[\p{C}\p{Z}\p{M}]+$/u.test(signed) && (!/^\p{M}+$/u.test(signed) || /^\p{DI}+$/u.test(signed)))
     return [...signed].map(sign => `U+${sign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`).join(' ');
   return signed;
 }

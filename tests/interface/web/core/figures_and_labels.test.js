@@ -68,6 +68,7 @@ test('spaces have signs only where there is nothing else', () => {
 
 test('characters that cannot be seen are named where there is nothing else', () => {
   assert.equal(visibleText('\u200b'), 'U+200B');
+  assert.equal(visibleText('\ufe0f'), 'U+FE0F', 'it chooses how the character before it is drawn');
   assert.equal(visibleText('\0 '), 'U+0000 U+0020');
   assert.equal(visibleText('\u{e0041}'), 'U+E0041');
   assert.equal(visibleText('\u200b\u0301'), 'U+200B U+0301');
