@@ -64,12 +64,14 @@ function colours() {
  */
 export function plotlyFigure({x, lines, unit, labels, logarithmic = false, below = 'depth'}, palette) {
   const axis = {color: palette.soft, gridcolor: palette.line, linecolor: palette.line, zeroline: false, automargin: true};
+  const paper = palette.dark ? '#22211f' : '#ffffff';
   return {
     data: lines.map((line, index) => {
-      const colour = line.faint ? palette.soft : palette.lines[index % palette.lines.length], {name, y, spread, range} = line;
+      // Points stand on bars: they have the colour of text, and an edge.
+      const colour = line.faint ? palette.soft : line.points ? palette.ink : palette.lines[index % palette.lines.length], {name, y, spread, range} = line;
       if (labels && !line.points) return {x, y, name, type: 'bar', marker: {color: colour}};
       return {
-        x, y, name, type: 'scatter', mode: line.points ? 'markers' : 'lines', marker: {color: colour, size: 9, symbol: 'diamond'},
+        x, y, name, type: 'scatter', mode: line.points ? 'markers' : 'lines', marker: {color: colour, size: 11, symbol: 'diamond', line: {color: paper, width: 2}},
         line: {dash: line.dash ?? 'solid', width: line.faint ? 1 : 2, color: colour}, ...(spread && {error_y: {type: 'data', array: spread, color: colour}}), ...(range && {error_y: errorBars(y, range, colour)}),
       };
     }),
@@ -81,7 +83,7 @@ export function plotlyFigure({x, lines, unit, labels, logarithmic = false, below
       yaxis: {...axis, title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
       showlegend: lines.length > 1,
       legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font: {color: palette.ink}},
-      hovermode: 'x unified', hoverlabel: {bgcolor: palette.dark ? '#22211f' : '#ffffff', font: {color: palette.ink}},
+      hovermode: 'x unified', hoverlabel: {bgcolor: paper, font: {color: palette.ink}},
     },
   };
 }
