@@ -1,4 +1,4 @@
-"""Two processes of vLLM, of which one is killed in the middle of lookaheads."""
+"""Two or three processes of vLLM, of which one is killed in the middle of lookaheads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ pytestmark = pytest.mark.vllm
 PEOPLE = 30
 
 
-def test_documents_of_a_killed_server_go_on_at_the_other_one_within_five_seconds(default_model: Model) -> None:
+@pytest.mark.parametrize("count", [2, 3])
+def test_documents_of_a_killed_server_go_on_at_the_others_within_five_seconds(default_model: Model, count: int) -> None:
     with ExitStack() as stack:
-        servers = dict(stack.enter_context(process_serving()) for _ in range(2))
+        servers = dict(stack.enter_context(process_serving()) for _ in range(count))
         model = load_model(list(servers))
         engine: Any = model.engine
         documents = [Document(model, CORPUS[number % 3][: 20 + number]) for number in range(PEOPLE)]
