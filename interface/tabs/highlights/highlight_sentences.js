@@ -206,6 +206,9 @@ export const fitMeaning = ({following: words}) =>
 export const alternativesSentence = entry =>
   entry.alternatives.map(one => `${alternativeLabel(one, entry)} ${formatPercent({p: one.probability})}`).join(' · ');
 
+/** The same as a screen reader is to say it. @param {Pick<HighlightEntry, 'alternatives'>} entry */
+export const spokenAlternatives = entry => entry.alternatives.map(one => `${spokenLabel(one)} ${formatPercent({p: one.probability})}`).join(', ');
+
 /**
  * How likely the next words are after an alternative, compared to after one's own word; empty if unknown. Lines break at
  * the comma alone.

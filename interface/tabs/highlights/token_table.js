@@ -1,9 +1,9 @@
 // The table of all tokens of the analysed text.
 /** @import {HighlightEntry} from '../../web/core/types.d.ts' */
-import {alternativesSentence} from './highlight_sentences.js';
-import {bitsOfNats, formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
+import {alternativesSentence, spokenAlternatives} from './highlight_sentences.js';
+import {bitsOfNats, formatNumber, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {explain} from '../../web/ui/tips.js';
-import {findAll, make} from '../../web/ui/elements.js';
+import {findAll, make, spokenAs} from '../../web/ui/elements.js';
 
 const MOST = 2000;   // rows
 /** @type {[text: string, meaning: string, className?: string][]} */
@@ -27,12 +27,12 @@ const bitsFigure = nats => figure(nats === null ? null : bitsOfNats(nats));
 /** @param {HighlightEntry} entry */
 function tableRow(entry) {
   const {start, end, token, loss, relative, rank, entropy} = entry, made = make('tr');
-  /** @type {[text: string | number, className?: string][]} */
+  /** @type {[text: string | number, className?: string, said?: string][]} */
   const cells = [
-    [start], [end], [visibleText(token), 'words'], [bitsFigure(loss)], [figure(relative)], [rank ?? '–'], [bitsFigure(entropy)],
-    [entry.alternatives.length ? alternativesSentence(entry) : 'none: no text comes before it', 'words'],
+    [start], [end], [visibleText(token), 'words', spokenText(token)], [bitsFigure(loss)], [figure(relative)], [rank ?? '–'], [bitsFigure(entropy)],
+    [entry.alternatives.length ? alternativesSentence(entry) : 'none: no text comes before it', 'words', spokenAlternatives(entry)],
   ];
-  made.append(...cells.map(([text, className = '']) => make('td', {text, className})));
+  made.append(...cells.map(([text, className = '', said = '']) => make('td', {className}, ...spokenAs(String(text), said || String(text)))));
   return made;
 }
 

@@ -2,10 +2,10 @@
 /** @import {InternalsView, OddsRow, Processing} from '../../web/core/types.d.ts' */
 import {COLUMNS, explainedFigures} from './figure_meanings.js';
 import {explain} from '../../web/ui/tips.js';
-import {find, make} from '../../web/ui/elements.js';
+import {find, make, spokenAs} from '../../web/ui/elements.js';
 import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
 import {NOT_PREDICTED, oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary} from './token_figures.js';
-import {tokenInText, tokenLabel} from './visible_signs.js';
+import {spokenToken, tokenInText, tokenLabel} from './visible_signs.js';
 
 const BOUND = '≤: top-p includes more than the 64 likeliest tokens that are kept here, so this is only a bound.';
 
@@ -43,7 +43,7 @@ function oddsTable(rows) {
 
 /** @param {OddsRow} row */
 function tableRow({id, text, bytes, ended, came, rank, raw, processed}) {
-  const token = make('td', {className: 'token'}, make('span', {text: tokenLabel({text, bytes}), className: 'spelled', dir: 'auto'}));
+  const token = make('td', {className: 'token'}, make('span', {className: 'spelled', dir: 'auto'}, ...spokenAs(tokenLabel({text, bytes}), spokenToken({text}, {text, bytes}))));
   if (ended) token.append(' ', make('span', {text: 'end', className: 'end'}));
   if (came) token.append(' ', make('span', {text: 'came', className: 'mark'}));
   const made = make('tr', {}, make('td', {text: formatNumber(rank)}), token, make('td', {text: id}),

@@ -42,6 +42,7 @@ export class DocumentsDialog {
     this.keeper = keeper;
     this.list = find(dialog, '.shelf');
     this.confirmation = find(dialog, '.forgetting');
+    this.announcement = find(dialog, '.announcement');   // in the dialog: while it is open, the rest of the page is inert
     /** @type {(selector: string, run: () => void) => void} */
     const on = (selector, run) => find(dialog, selector).addEventListener('click', run);
     on('#new-document', () => this.#closeAnd(() => {
@@ -55,6 +56,7 @@ export class DocumentsDialog {
 
   async open() {
     this.#confirm(false);
+    this.#announceCopy(null);
     await this.#paint();
     if (!this.dialog.open) this.dialog.showModal();
   }
@@ -87,7 +89,8 @@ export class DocumentsDialog {
     const duplicate = async () => {
       const copy = await library.duplicate(id);
       await this.#paint();
-      this.#focus(copy ?? id);   // a screen reader reads the name of the copy
+      this.#focus(copy ?? id);
+      this.#announceCopy(copy);
     };
     /** @type {HTMLElement} */
     const item = make('li', {}, opener,
@@ -96,6 +99,12 @@ export class DocumentsDialog {
       this.#button('Delete', () => this.#closeAnd(() => keeper.remove(id)), {title: `Delete “${title}”; this can be undone`}));
     item.dataset.id = id;
     return item;
+  }
+
+  /** @param {string | null} id of the copy; null if there was nothing to copy */
+  #announceCopy(id) {
+    const name = id && this.list.querySelector(`[data-id="${id}"] .name`)?.textContent;
+    this.announcement.textContent = name ? `The copy “${name}” is made.` : '';
   }
 
   /** @param {string} id of the document in whose line the focus goes */

@@ -44,6 +44,16 @@ export function make(tag, {text, ...properties} = {}, ...children) {
 }
 
 /**
+ * A text as nodes, and what a screen reader says in its place where that is another one, as of signs. The style of
+ * `spoken-only` in page.css hides it from sight.
+ * @param {string} text
+ * @param {string} said
+ * @returns {(Node | string)[]}
+ */
+export const spokenAs = (text, said) =>
+  (text === said ? [text] : [make('span', {text, ariaHidden: 'true'}), make('span', {text: said, className: 'spoken-only', dir: 'auto'})]);
+
+/**
  * Make an element as the last child of another.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {Element} parent

@@ -246,6 +246,7 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     tab.choose("A story", "Duplicate")
     tab.find(".shelf .name").get_by_text("A story (copy)").wait_for()
     assert "A story (copy)" in tab.get("document.activeElement.textContent"), "a screen reader reads the copy's name"
+    assert tab.find("#documents-dialog [aria-live]").inner_text() == "The copy “A story (copy)” is made."
     tab.page.keyboard.press("Escape")
     tab.choose("A story (copy)")
     tab.page.wait_for_function("paper.draft.text === 'One'")

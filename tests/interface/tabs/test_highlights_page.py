@@ -433,6 +433,10 @@ def test_the_table_has_the_figures_of_every_token_and_the_underline_its_entropy(
         assert cells[5] == (str(entry.rank) if entry.rank else "–")
         for cell, nats in ((cells[3], entry.loss), (cells[6], entry.entropy)):
             assert cell == "–" if nats is None else float(cell) == pytest.approx(nats / math.log(2), abs=0.006), "bits"
+    assert rows.last.locator("td:nth-child(3) [aria-hidden]").inner_text() == "."
+    assert rows.last.locator(".spoken-only").first.text_content() == "full stop"
+    spoken = rows.last.locator(".spoken-only").last.text_content() or ""
+    assert spoken.count("%") == 5 and spoken.count(", ") >= 4 and "·" not in spoken
     first = {entry.word: entry for entry in reversed(found.entries)}
     entropies = [first[word].entropy or 0 for word in sorted(first)]
     bands = visit.page.locator("#highlights .word").evaluate_all("all => all.map(one => Number(one.dataset.fork))")

@@ -431,6 +431,10 @@ def test_the_name_of_a_token_says_its_signs_and_its_chance(default_inside: Insid
     assert names[0] == f"“I”, position 0, id {ids[0]}", "the model has no odds for it"
     assert re.fullmatch(rf"“space, love”, (< )?[\d.]+\u00a0% chance, position 1, id {ids[1]}", names[1])
     assert re.fullmatch(rf"“full stop”, [\d.]+\u00a0% chance, position 3, id {ids[3]}", names[3])
+    default_inside.boxes.nth(3).click()
+    came = default_inside.page.locator("#internals tr[data-came] .spelled")
+    assert came.locator("[aria-hidden]").inner_text() == "."
+    assert came.locator(".spoken-only").text_content() == "full stop"
 
 
 @in_a_browser

@@ -107,6 +107,11 @@ test('a screen reader says quoted signs by their names, and the details of a wor
   assert.equal(figures.replaceAll('\u00a0', ' '), 'The model expected “comma”; your word “keeper” was its 3rd choice. “keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits. Alternatives: comma 20 %.');
 });
 
+test('a screen reader says the alternatives of a token between commas, signs by their names', () => {
+  const two = [{id: 1, text: ',', end: false, probability: 0.2}, {id: 2, text: ' sea', end: false, probability: 0.1}];
+  assert.equal(sentences.spokenAlternatives({alternatives: two}).replaceAll('\u00a0', ' '), 'comma 20 %, sea 10 %');
+});
+
 test('near the beginning of a text the card says why a word is a surprise there', () => {
   const why = (before, rank = 40) => sentences.beginningSentence({rank}, before);
   assert.equal(why(1), 'Only 1 word stands before it, so the model knows little yet: most words are a surprise here.');
