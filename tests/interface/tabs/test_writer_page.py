@@ -748,7 +748,7 @@ def test_a_banned_token_is_not_offered_until_it_is_allowed(tiny: Visit) -> None:
     rows = tiny.page.locator("#branches [data-branch]")
     assert rows.evaluate_all("rows => rows.map(row => Number(row.dataset.share))") == [1, 0, 0, 0, 0]
     assert float(tiny.page.locator("#rest").get_attribute("data-share")) == 0
-    assert f"without “{text}”" in tiny.page.locator("#branches .note").inner_text()
+    expect(tiny.page.locator("#branches .note")).to_contain_text(f"without “{text}”")
     tiny.page.locator(".never button").click()
     tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
 
