@@ -561,7 +561,8 @@ def test_up_and_down_move_by_lines_in_the_list_of_everything_else(visit: Visit) 
 
 SPACED = """async pieces => {
   const {paintRows} = await import('/lookahead/branch_view/paint_rows.js');
-  const odds = {p: 0.5}, rows = document.querySelector('#branches .rows');
+  const odds = {p: 0.5}, shown = document.querySelector('#branches .rows'), rows = shown.cloneNode(false);
+  shown.before(rows);  // the page goes on painting its own rows
   const row = {
     share: odds, path: odds, apart: 1, branch: {ids: [], text: ''}, revision: 0,
     pieces: pieces.map((text, index) => ({text, ids: [index], odds, upTo: odds, tokens: index + 1, ends: 1})),
@@ -581,6 +582,7 @@ SPACED = """async pieces => {
     const found = document.elementFromPoint(x, (top + bottom) / 2 - 4)?.closest('.token');
     if (found) widths.set(found, widths.get(found) + 1);
   }
+  rows.remove();
   return {gaps: glyphs.slice(1).map((box, index) => box.left - glyphs[index].right), widths: [...widths.values()]};
 }"""
 
