@@ -110,9 +110,10 @@ def test_the_page_waits_as_long_as_a_busy_server_asks(faulty: Visit, server: Com
     faulty.type("the")
     faulty.wait_until_settled()
     del server.bodies[:]
-    server.faults = ["503 12"]
+    server.lasting_fault = "503 12"
     faulty.fill("the sea")  # one change, and so one request
     expect(faulty.page.locator("#status[data-state=error]")).to_contain_text("try again in 12 seconds")
+    server.lasting_fault = ""
     sent = len(server.bodies)
     faulty.page.wait_for_timeout(9000)
     assert len(server.bodies) == sent
