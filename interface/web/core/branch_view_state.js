@@ -43,6 +43,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
+ * @property {string} announcedRows what was announced of the drawn rows; '' when they are to be announced
  * @property {boolean} unannounced whether settings or the veil have changed the rows since they were announced
  * @property {Confirmation[]} confirmed what a person has done and no announcement has said yet
  * @property {string} tabAnnouncement what it says of the Tab key
@@ -70,7 +71,7 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, textChanged: false, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
-  followed: null, followedAt: null, refusal: null, refusals: 0, announcement: '', unannounced: false, confirmed: [], tabAnnouncement: '', tabText: null,
+  followed: null, followedAt: null, refusal: null, refusals: 0, announcement: '', announcedRows: '', unannounced: false, confirmed: [], tabAnnouncement: '', tabText: null,
   readOnly: false, veiled: false, drawn: NOTHING,
 };
 
@@ -149,8 +150,8 @@ const rowsSentence = ({drawn, shown}) => announcementSentence(drawn, shown?.befo
  */
 function announceRows(state) {
   const {confirmed} = state, sentence = rowsSentence(state);
-  if (!confirmed.length && state.announcement.endsWith(sentence)) return state;
-  return {...state, announcement: withSentence(confirmed, sentence), confirmed: []};
+  if (!confirmed.length && state.announcedRows === sentence) return state;
+  return {...state, announcement: withSentence(confirmed, sentence), announcedRows: sentence, confirmed: []};
 }
 
 /**
@@ -158,10 +159,12 @@ function announceRows(state) {
  * @type {(before: BranchViewState, next: BranchViewState) => BranchViewState}
  */
 function withoutOldRows(before, next) {
-  const {announcement, drawn} = next;
-  if (drawn === before.drawn || !announcement || announcement !== before.announcement) return next;
+  const {announcement, announcedRows, drawn} = next;
+  if (drawn === before.drawn || announcedRows !== before.announcedRows) return next;
   const sentence = rowsSentence(before);
-  return announcement.endsWith(sentence) && sentence !== rowsSentence(next) ? {...next, announcement: ''} : next;
+  if (sentence === rowsSentence(next)) return next;
+  const isOld = announcement === before.announcement && announcement.endsWith(sentence);
+  return {...next, announcement: isOld ? '' : announcement, announcedRows: ''};
 }
 
 /**
@@ -170,7 +173,7 @@ function withoutOldRows(before, next) {
  */
 function takeSettings(state, settings) {
   const next = redraw({...state, settings}), changes = JSON.stringify(settings) !== JSON.stringify(state.settings);
-  return changes && state.shown && !state.veiled ? {...next, announcement: '', unannounced: true} : next;
+  return changes && state.shown && !state.veiled ? {...next, announcement: '', announcedRows: '', unannounced: true} : next;
 }
 
 /**
@@ -181,8 +184,8 @@ function takeSettings(state, settings) {
 function announceChangedRows(state) {
   const {status, shown, veiled, announcement, confirmed} = state, next = {...state, unannounced: false};
   if (!state.unannounced || !shown || veiled || UNFINISHED.includes(status.state) || isShownViewOld(state)) return next;
-  const sentence = withSentence(confirmed, rowsSentence(state));
-  return {...next, announcement: [announcement, sentence].filter(Boolean).join(' '), confirmed: []};
+  const announcedRows = rowsSentence(state), sentence = withSentence(confirmed, announcedRows);
+  return {...next, announcement: [announcement, sentence].filter(Boolean).join(' '), announcedRows, confirmed: []};
 }
 
 /**
@@ -223,13 +226,13 @@ function confirm(state, {kind, text}) {
  */
 function veil(state, veiled) {
   if (veiled === state.veiled) return state;
-  const next = redraw({...state, veiled, awaited: null, announcement: '', tabAnnouncement: ''});
+  const next = redraw({...state, veiled, awaited: null, announcement: '', announcedRows: '', tabAnnouncement: ''});
   return {...next, unannounced: !veiled};
 }
 
 /** @type {(state: BranchViewState, event: {revision: number, textChanged?: boolean}) => BranchViewState} */
 function expect(state, {revision, textChanged = true}) {
-  const changed = {expectedRevision: revision, textChanged: state.textChanged || textChanged, tabAnnouncement: ''};
+  const changed = {expectedRevision: revision, textChanged: state.textChanged || textChanged, announcedRows: '', tabAnnouncement: ''};
   const next = revision > state.expectedRevision ? {...withoutAhead(state), ...changed} : state;
   return {...next, status: {state: 'thinking'}};
 }

@@ -410,6 +410,13 @@ test('what a person has done is announced once, in one message with the rows tha
   assert.equal(run([confirm('undone', ' sea'), {type: 'expect', revision: 4}, show(4, likelyView())], state).announcement, `Undone: “sea”. ${ROWS}`);
 });
 
+test('rows that come once more are not announced over what was announced since', () => {
+  const hidden = run([confirm('hidden'), show(1, likelyView())], settled(1));
+  assert.equal(hidden.announcement, 'Grey text hidden.');
+  const changed = run([show(1, likelyView(3), {state: 'thinking'}), show(1, likelyView())], hidden);
+  assert.equal(changed.announcement, ROWS, 'other rows were seen in between');
+});
+
 test('where no rows follow, what a person has done is announced alone', () => {
   const ends = [show(2, null, {state: 'empty'}), {type: 'status', state: 'settled'}, {type: 'status', state: 'paused', note: 'Why.'}, show(2, null, {state: 'error'})];
   for (const end of ends) assert.equal(run([confirm('undone', 'x'), end], settled(1)).announcement, 'Undone: “x”.', JSON.stringify(end));
