@@ -19,7 +19,6 @@ import {showDrawing} from './drawing.js';
 import {table} from './tables.js';
 
 const WAITING = 'The chances are computed when the model is ready.';
-const POINT = 'Point at a token to read its chance; of one that a beam search dropped, also why.';
 const TITLE = 'The texts of all decoding methods as a tree';
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 const DRAWS = 10_000;
@@ -46,6 +45,7 @@ class DecodingPage extends ExperimentPage {
   plotted = 0;      // the time of the last drawing of the plot
   /** @type {DecodingNode | null} */
   tree = null;
+  hasBeams = false;   // whether a beam search is shown
   hasDraws = false;   // whether draws are shown
   scrolled = false;   // whether the person has moved the tree
 
@@ -106,12 +106,13 @@ class DecodingPage extends ExperimentPage {
     const count = last?.method === 'beam' ? last.token_ids.length : written;
     this.line.show(settled ? `${formatCount(view.texts.length, 'text')} of up to ${formatCount(all, 'token')}.` : `${phase}: ${formatNumber(count)} of ${all} tokens`, settled ? 'settled' : 'thinking', settled ? null : count / all);
     this.found.hidden = !view.texts.length;
+    this.hasBeams = view.tree.length > 0;
     this.tree = decodingTree(String(this.run?.prompt ?? ''), view);
     this.#drawTree();
     find(this.result, '.texts').replaceChildren(table(words.TEXT_HEADS, words.textRows(view)));
     find(this.result, '.method').textContent = words.TEXT_NOTE;
     const dropped = find(this.result, 'details.dropped');
-    dropped.hidden = !view.tree.length;
+    dropped.hidden = !this.hasBeams;
     if (settled) find(dropped, '.wide').replaceChildren(table(words.DROPPED_HEADS, words.droppedRows(view)));
   }
 
@@ -176,7 +177,7 @@ class DecodingPage extends ExperimentPage {
     const {picture} = this;
     showDrawing(picture, this.#svg(), TREE_HEIGHT);
     if (!this.scrolled) this.#showRoot();
-    this.pointed.textContent = POINT;
+    this.pointed.textContent = words.pointSentence(this.hasBeams);
   }
 
   /** Scroll the tree so that the prompt, from which it grows, is in the middle of the picture's left edge. */

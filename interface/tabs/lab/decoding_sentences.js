@@ -24,6 +24,14 @@ export function optionsSentence({odds}) {
   return excluded ? `${first}, and ${excluded} of the ${odds.length} tokens shown cannot be drawn.` : `${first}.`;
 }
 
+/**
+ * How to read the figures of the tree, and which of them the tables below it have for those who use no mouse.
+ * @param {boolean} dropped whether a beam search was among the methods
+ */
+export const pointSentence = dropped => (dropped
+  ? 'Point at a token to read its chance; of one that a beam search dropped, also why. Without a mouse: the tables below have the log-probability of each text, and of each path that was dropped the chance and the reason.'
+  : 'Point at a token to read its chance. Without a mouse: the table below has the log-probability of each text.');
+
 export const DROPPED_HEADS = ['Path', 'Chance', 'Reason'];
 
 /**

@@ -132,6 +132,8 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
     assert page.get_by_role("tab", name="Decoding").get_attribute("aria-selected") == "true"
     names = page.locator("#lab-decoding .texts th[scope=row]").all_inner_texts()
     assert names == ["greedy", "sample 1", "sample 2", "beam 1", "beam 2", "beam 3"]
+    pointed = page.locator("#lab-decoding .pointed")
+    browsers.expect(pointed).to_have_text(re.compile("Without a mouse: the tables below .* the chance and the reason"))
     groups = page.locator("#lab-decoding .tree svg g[data-key]")
     everything = groups.count()
     page.locator("#lab-decoding .shown input[value=dropped]").uncheck()
@@ -141,7 +143,6 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
         page.locator(f"#lab-decoding .shown input[value={name}]").uncheck()
     assert groups.count() == 6 < kept, "the prompt and the five tokens of the greedy text"
     groups.nth(2).click()
-    pointed = page.locator("#lab-decoding .pointed")
     browsers.expect(pointed).to_have_text(re.compile("has a chance of .* on the path of greedy"))
     page.locator("#lab-decoding details.dropped summary").click()
     reasons = page.locator("#lab-decoding .dropped tbody tr td:last-child").all_inner_texts()
