@@ -21,15 +21,16 @@ PEOPLE = 30
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_documents_of_a_killed_server_go_on_at_the_others_within_five_seconds(default_model: Model, count: int) -> None:
+def test_documents_of_a_killed_server_go_on_at_the_others(default_model: Model, count: int) -> None:
     with ExitStack() as stack:
         servers = dict(stack.enter_context(process_serving()) for _ in range(count))
         model = load_model(list(servers))
         engine: Any = model.engine
-        documents = [Document(model, CORPUS[number % 3][: 20 + number]) for number in range(PEOPLE)]
+        texts = [CORPUS[number % 3][: 20 + number] for number in range(PEOPLE)]
+        documents = [Document(model, text) for text in texts]
         expected = [
-            [branch.token_ids for branch in Document(default_model, each.text).lookahead(k=3, depth=12).branches]
-            for each in documents
+            [branch.token_ids for branch in Document(default_model, text).lookahead(k=3, depth=12).branches]
+            for text in texts
         ]
         for document in documents:
             document.predict()
@@ -46,8 +47,14 @@ def test_documents_of_a_killed_server_go_on_at_the_others_within_five_seconds(de
             os.killpg(servers[victim].pid, signal.SIGKILL)
             killed = time.perf_counter()
             found = [each.result() for each in running]
-        longest = max(at for _, at in found) - killed
-        print(f"{unfinished} of {PEOPLE} lookaheads ran; all were served {longest:.1f} s after the server was killed")
-        assert [ids for ids, _ in found] == expected
-        assert unfinished and engine.moves and longest < 5
+            longest = max(at for _, at in found) - killed
+            begun = time.perf_counter()
+            again = list(threads.map(finish, [Document(model, text) for text in texts]))
+            undisturbed = max(at for _, at in again) - begun
+        print(
+            f"{unfinished} of {PEOPLE} lookaheads ran; all were served {longest:.1f} s after the server was killed; "
+            f"the servers that are left need {undisturbed:.1f} s for all of them as new texts"
+        )
+        assert [ids for ids, _ in found] == [ids for ids, _ in again] == expected
+        assert unfinished and engine.moves and longest < 1.5 * undisturbed
         engine.close()
