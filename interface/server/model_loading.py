@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from interface.server.logs import SAFE, log_event
 from interface.server.operation_counts import OperationCounts
-from lookahead_core.engines.elsewhere import elsewhere_of, most_known
+from lookahead_core.engines.elsewhere import can_reopen, elsewhere_of
 from lookahead_core.engines.remote.server_errors import ServerFault
 from lookahead_core.errors import LookaheadError, NoAnswer
 from lookahead_core.settings import Settings
@@ -227,6 +227,6 @@ def _warm_up(model: Model) -> None:
     model.codec.require_tokenizer()
     document = Document(model, "The first w")
     if dispatcher_of(model.engine) is None:
-        document.lookahead(k=2, depth=2, heal=most_known(model.engine) is None)
+        document.lookahead(k=2, depth=2, heal=can_reopen(model.engine))
     else:
         document.reopened_token()

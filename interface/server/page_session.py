@@ -14,7 +14,7 @@ from interface.server.branch_request import MOST_ROW_TOKENS, BranchRequest, Mess
 from interface.server.column_views import ColumnViews
 from interface.server.prefetched_views import AHEAD_BYTES, inserted, view_key, views_of
 from lookahead_core.engines.dispatch import WAITING, dispatcher_of
-from lookahead_core.engines.elsewhere import elsewhere_of, most_known
+from lookahead_core.engines.elsewhere import can_reopen, elsewhere_of, most_known
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import TokenTree, new_session_key
 
@@ -113,12 +113,14 @@ class PageSession:
     def missing_odds(self, request: BranchRequest) -> str:
         """Return a sentence on what this request's view lacks since the server gives few log-probabilities; else ""."""
         most, document = most_known(self.model.engine), self.document
+        completes = can_reopen(self.model.engine)
         reopens = document is not None and document.passage.reopened_bytes()
-        if most is None or not (reopens or request.words_left_out):
+        if most is None or not (request.words_left_out or (reopens and not completes)):
             return ""
         return (
-            f"The model's server gives the odds of its {most} likeliest tokens only, so shares are of tokens and a "
-            "typed word is not completed. Whoever runs it can start it with --max-logprobs -1."
+            f"The model's server gives the odds of its {most} likeliest tokens only, so shares are of tokens"
+            f"{'' if completes else ' and a typed word is not completed'}. "
+            "Whoever runs it can start it with --max-logprobs -1."
         )
 
     def _answers(self, request: BranchRequest) -> Iterator[View]:
@@ -277,7 +279,7 @@ class PageSession:
         self._conversation = talk
         tree = TokenTree(self.session_key) if self.document is None else self.document.tree
         document = Document(model, opening=opening, tree=tree)
-        document.may_reopen = most_known(model.engine) is None
+        document.may_reopen = can_reopen(model.engine)
         return document
 
     def _require_room(self, prompt: Sequence[int], *, in_conversation: bool) -> None:

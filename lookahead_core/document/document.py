@@ -595,7 +595,9 @@ class Document:
         if not text:
             return None
         if self._reopened is None or self._reopened[0] is not head:
-            self._reopened = head, ReopenedToken(text, self.model.codec.tokens_starting_with(text))
+            # A tokenizer may have more tokens than the model's vocabulary.
+            found = self.model.codec.tokens_starting_with(text)
+            self._reopened = head, ReopenedToken(text, [one for one in found if one < self.model.vocabulary])
         return self._reopened[1]
 
     def _require_tokens(self) -> None:

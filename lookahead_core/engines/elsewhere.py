@@ -59,6 +59,8 @@ class ElsewhereEngine(Protocol):
     """The number of likeliest tokens whose log-probabilities the servers give."""
     whole_rows: bool
     """Whether they also give those of all tokens."""
+    chooses: bool
+    """Whether they also give those of chosen tokens."""
 
     reader: Reader
     """Reads the answers of requests. A scheduler sets one that lets other jobs run meanwhile."""
@@ -88,3 +90,9 @@ def most_known(engine: Any) -> int | None:
     """Return the number of likeliest tokens whose odds an engine knows; None if it can know those of all tokens."""
     found = elsewhere_of(engine)
     return None if found is None or found.whole_rows else found.most
+
+
+def can_reopen(engine: Any) -> bool:
+    """Return whether an engine can know the odds of all tokens that could replace a re-opened one (token healing)."""
+    found = elsewhere_of(engine)
+    return found is None or found.whole_rows or found.chooses

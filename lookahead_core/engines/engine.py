@@ -222,6 +222,13 @@ class NodeScores:
         """
         return self.logprobs_of(nodes)
 
+    def row_at(self, node: Node, token_ids: Sequence[int]) -> torch.Tensor:
+        """Return log-probabilities after a node, of shape (vocabulary,); only those of `token_ids` must be right.
+
+        Other entries may be -inf: a server may give only those of some tokens.
+        """
+        return self.logprobs_of([node])[0]
+
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
         """Return the natural log-probability of one token after each of these nodes: `token_ids[i]` after `nodes[i]`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,6 +15,8 @@ from lookahead_core.errors import LookaheadError, ModelError, NoAnswer
 T = TypeVar("T")
 COUNTS = (TOP_TOKENS, 20, 5, 1)
 """Numbers of log-probabilities that are tried in turn: as many as predictions keep, the defaults of servers, one."""
+CHOSEN = (0, 1, 2)
+"""The tokens whose log-probabilities are tried to be chosen. A server that ignores the option gives those of two."""
 UNKNOWN_CONTEXT = 2048
 """Tokens that a server is taken to read if it does not say; it would cut longer answers silently."""
 MOST_DIFFERENCE = 0.5
@@ -36,6 +38,8 @@ class ServedModel:
     """The number of log-probabilities of the likeliest tokens that it gives, at most TOP_TOKENS."""
     vocabulary: int
     """The number of all tokens, if it gives the log-probabilities of all; else 0."""
+    chooses: bool
+    """Whether it gives the log-probabilities of chosen tokens."""
     sample: dict[int, float]
     """Log-probabilities after a short prompt that is the same for all servers."""
 
@@ -68,15 +72,17 @@ def inspect(connection: ServerConnection, model_name: str | None) -> ServedModel
     """
     name, root, most_tokens = _find(connection, model_name)
     completions = Completions(connection, name)
+    chosen = _probe(completions, 1, CHOSEN)
+    chooses = chosen is not None and chosen.logprobs.keys() >= set(CHOSEN)
     whole = _probe(completions, ALL)
     if whole is not None and whole.logprobs.keys() == set(range(max(len(whole.logprobs), 2))):
         vocabulary = len(whole.logprobs)
-        return ServedModel(connection.address, name, root, most_tokens, TOP_TOKENS, vocabulary, whole.logprobs)
+        return ServedModel(connection.address, name, root, most_tokens, TOP_TOKENS, vocabulary, chooses, whole.logprobs)
     for count in COUNTS:
         found = _probe(completions, count)
         if found is not None:
             most = min(count, len(found.logprobs))
-            return ServedModel(connection.address, name, root, most_tokens, most, 0, found.logprobs)
+            return ServedModel(connection.address, name, root, most_tokens, most, 0, chooses, found.logprobs)
     raise ModelError(f"{connection.address} gives no log-probabilities: serve the model with vLLM.")
 
 
@@ -116,10 +122,13 @@ def _attempted(request: Callable[[], T]) -> T:
             raise ModelError(str(error)) from None
 
 
-def _probe(completions: Completions, count: int) -> ServerToken | None:
-    """Return the token after a short prompt with `count` log-probabilities; None if the server refuses that number."""
+def _probe(completions: Completions, count: int, chosen: Sequence[int] = ()) -> ServerToken | None:
+    """Return the token after a short prompt with `count` log-probabilities, or those of the chosen tokens.
+
+    None if the server refuses that number or choice.
+    """
     try:
-        return _attempted_probe(completions, count)
+        return _attempted_probe(completions, count, chosen)
     except MissingFields as missing:
         raise ModelError(
             f"{completions.connection.address} answers without {missing}, which branches need: serve the model with "
@@ -127,10 +136,10 @@ def _probe(completions: Completions, count: int) -> ServerToken | None:
         ) from None
 
 
-def _attempted_probe(completions: Completions, count: int) -> ServerToken | None:
+def _attempted_probe(completions: Completions, count: int, chosen: Sequence[int]) -> ServerToken | None:
     def request() -> ServerToken | None:
         try:
-            (token,) = completions.tokens([[0, 1]], 1, count)
+            (token,) = completions.tokens([[0, 1]], 1, count, chosen=chosen)
             return token
         except ServerRefusal as refusal:
             if refusal.code in (400, 422) and "logprob" in refusal.message.lower():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from lookahead_core.engines.engine import NodeScores, predict
 from lookahead_core.reheating import reheated_logprob
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, renormalised_among
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -18,7 +19,7 @@ from lookahead_core.tree import Node
 class ReopenedToken:
     """The last typed token, to be replaced: its text in UTF-8, and the ids that may replace it.
 
-    `token_ids` are all tokens of the tokenizer whose text begins with that text, its own id included.
+    `token_ids` are all tokens of the model's vocabulary whose text begins with that text, its own id included.
     """
 
     text: bytes
@@ -39,7 +40,7 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken, count: int) 
     assert head.parent is not None
     start = known_healed_start(growth, head, typed)
     if start is None:
-        start, *_ = evaluate_healed_start(growth, head, typed)
+        start, *_ = _healed_start(growth, head, typed)
     growth.start = start
     base = BranchLeaf(head.parent, (), (), typed=typed.text)
     # One more, because the typed token may be among them.
@@ -76,6 +77,7 @@ def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> Bran
     return start if growth.prediction_after(head) is not None else None
 
 
+@torch.inference_mode()
 def evaluate_healed_start(
     growth: Growth, head: Node, typed: ReopenedToken
 ) -> tuple[BranchStart, torch.Tensor, torch.Tensor]:
@@ -85,13 +87,25 @@ def evaluate_healed_start(
     shape (vocabulary,) with banned tokens at -inf: of the first token, conditioned on the typed text (-inf also for
     tokens that do not begin with it; the typed token is never banned), and of the token after the typed token.
     """
+    start, first_row, head_row, scores = _healed_start(growth, head, typed)
+    return start, first_row, scores.logprobs_of([head])[0] if head_row is None else head_row
+
+
+@torch.inference_mode()
+def _healed_start(
+    growth: Growth, head: Node, typed: ReopenedToken
+) -> tuple[BranchStart, torch.Tensor, torch.Tensor | None, NodeScores]:
+    """Implement `evaluate_healed_start`, and return the scores too. The second row is None if nothing is excluded.
+
+    Of rows this reads as little as it needs: a server need not send the log-probabilities of all tokens.
+    """
     assert head.parent is not None
-    parent_row, head_row = growth.engine.evaluate([head.parent, head])
-    head_row = growth.note_without_banned(head, head_row)
+    scores = predict(growth.engine, [head.parent, head])
+    head_row = growth.note_without_banned(head, scores.logprobs_of([head])[0]) if growth.exclusion else None
     after_typed = growth.prediction_after(head)
     assert after_typed is not None
-    # A tokenizer may have more tokens than the model's vocabulary.
-    matching = [token_id for token_id in typed.token_ids if token_id < len(parent_row)]
+    matching = typed.token_ids
+    parent_row = scores.row_at(head.parent, matching)
     spelling: frozenset[int] = frozenset()
     if growth.avoided is not None:
         spelling = growth.avoided.excluded_among(growth.avoided.state_of(head), matching, len(typed.text))
@@ -101,7 +115,7 @@ def evaluate_healed_start(
     banned = _probabilities_among(parent_row, matching, excluded.intersection(matching))
     start = BranchStart(prediction, float(first_row[head.token_id]), after_typed, banned, growth.excluded_after(head))
     head.tree.memoize(head.parent, _note_key(growth, head, typed), start)
-    return start, first_row, head_row
+    return start, first_row, head_row, scores
 
 
 def _probabilities_among(

@@ -32,6 +32,8 @@ class CompletionsServer:
         """The fault of all further completions."""
         self.left_out: set[str] = set()
         """Fields that no answer has: "token_ids", "logprobs", "keys" (log-probabilities are by text)."""
+        self.takes_chosen = False
+        """Whether it knows `logprob_token_ids`, of which it takes up to 128; otherwise it ignores the option."""
         self.other_tokens = False
         """Whether it goes on with the second likeliest token, as a sampling server would."""
         self.bodies: list[dict[str, Any]] = []
@@ -81,6 +83,8 @@ class CompletionsServer:
             return 404, f"The model `{body['model']}` does not exist."
         if self.most_logprobs >= 0 and not 0 <= body["logprobs"] <= self.most_logprobs:
             return 400, f"Requested sample logprobs of {body['logprobs']}, which is greater than max allowed"
+        if self.takes_chosen and len(body.get("logprob_token_ids", ())) > 128:
+            return 400, "logprob_token_ids has more entries than max allowed: 128"
         if any(len(prompt) >= self.most_tokens for prompt in body["prompt"]):
             return 400, "This model's maximum context length is too short."
         return None
@@ -95,6 +99,9 @@ class CompletionsServer:
                 row = self.next_logprobs(path)
                 count = len(row) if body["logprobs"] == -1 else body["logprobs"]
                 values, ids = row.topk(count)
+                if self.takes_chosen and "logprob_token_ids" in body:
+                    ids = torch.tensor(body["logprob_token_ids"])
+                    values = row[ids]
                 path.append(int(row.topk(2).indices[1 if self.other_tokens else 0]))
                 kept = {path[-1]: float(row[path[-1]])} | dict(zip(ids.tolist(), values.tolist(), strict=True))
                 write(self._choice(index, path[-1], kept))

@@ -27,6 +27,8 @@ class Prompt:
     """The number of tokens that are still wanted; 0 after a token in `stop`."""
     stop: frozenset[int] = frozenset()
     """The token ids after which no more tokens are wanted."""
+    chosen: tuple[int, ...] = ()
+    """The tokens whose log-probabilities are wanted; empty for those of the likeliest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,13 @@ def answers(
 ) -> Generator[PromptToken, None, None]:
     """Yield the likeliest tokens after each prompt as they come, in order for each, until none is wanted any more.
 
-    `logprobs` is that of `Completions.tokens`; `most_tokens` is the servers' context with new tokens. `key` is the
-    person's, which chooses the replica and is the salt. `on_request` is called with the prompts of each request and
-    its replica. There is one request, and more where there are too many prompts for one, where an answer breaks off,
-    where a token was not the likeliest one, or where the `gate` was closed for a while. After a fault the next request
-    may go to another replica, with the tokens that have come. The generator may be closed at any time, which ends the
-    request; it ends early if the gate is abandoned. Raises LookaheadError, ModelError, and a ServerFault that has not
-    passed.
+    All prompts must have the same `chosen`. `logprobs` is that of `Completions.tokens`; `most_tokens` is the servers'
+    context with new tokens. `key` is the person's, which chooses the replica and is the salt. `on_request` is called
+    with the prompts of each request and its replica. There is one request, and more where there are too many prompts
+    for one, where an answer breaks off, where a token was not the likeliest one, or where the `gate` was closed for a
+    while. After a fault the next request may go to another replica, with the tokens that have come. The generator may
+    be closed at any time, which ends the request; it ends early if the gate is abandoned. Raises LookaheadError,
+    ModelError, and a ServerFault that has not passed.
     """
     retries = Retries()
     most = MOST_WHOLE_ROWS if logprobs == ALL else MOST_PROMPTS
@@ -86,9 +88,8 @@ def _answer(
 ) -> Generator[PromptToken, None, None]:
     """Yield the tokens of one request, which ends as soon as it has no use for any prompt."""
     growing = dict(enumerate(prompts))
-    request = completions.tokens(
-        [prompt.token_ids for prompt in prompts], max(prompt.count for prompt in prompts), logprobs, salt
-    )
+    count, chosen = max(prompt.count for prompt in prompts), prompts[0].chosen
+    request = completions.tokens([prompt.token_ids for prompt in prompts], count, logprobs, chosen=chosen, salt=salt)
     with contextlib.closing(request) as tokens:
         for token in tokens:
             if token.prompt not in growing:

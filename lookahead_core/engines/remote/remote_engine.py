@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree,
 from lookahead_core.engines.feed import read_all
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import LogitRows
-from lookahead_core.engines.remote.completions import ALL, ServerToken
+from lookahead_core.engines.remote.completions import ALL, MOST_CHOSEN, ServerToken
 from lookahead_core.engines.remote.prompt_answers import Prompt, PromptToken, answers
 from lookahead_core.engines.remote.remote_scores import RemoteScores
 from lookahead_core.engines.remote.replicas import Replica, Replicas
@@ -30,6 +31,9 @@ MOVED = "The server that computed your text has stopped. Another one goes on wit
 COLD_TOKENS = 32
 """Tokens that several prompts share, without a prediction near their end, from which on they are sent alone first: the
 server's prefix cache then has them for all. One or two of the server's blocks."""
+MOST_CHOOSING = 8
+"""Maximum number of requests for the log-probabilities of chosen tokens, where one for all tokens is possible: it is
+cheaper than more of them."""
 
 
 class RemoteEngine:
@@ -39,15 +43,26 @@ class RemoteEngine:
     of all tokens; otherwise they raise RowsUnavailable. It may be used by several threads.
     """
 
-    def __init__(self, replicas: Replicas, *, most: int, vocabulary: int, most_tokens: int, whole_rows: bool) -> None:
+    def __init__(
+        self,
+        replicas: Replicas,
+        *,
+        most: int,
+        vocabulary: int,
+        most_tokens: int,
+        whole_rows: bool,
+        chooses: bool = False,
+    ) -> None:
         """`most` is the number of log-probabilities that all servers give, `most_tokens` their context with new tokens.
 
-        `whole_rows` says whether they give those of all `vocabulary` tokens.
+        `whole_rows` says whether they give those of all `vocabulary` tokens, and `chooses` whether they give those of
+        chosen tokens.
         """
         self.most = most
         self.vocabulary = vocabulary
         self.most_tokens = most_tokens
         self.whole_rows = whole_rows
+        self.chooses = chooses
         self.batch_invariant_rows = None
         self.pass_costs = PassCosts()
         self.passes = 0
@@ -104,7 +119,7 @@ class RemoteEngine:
         """
         order = list(dict.fromkeys(nodes))
         self._warm(order)
-        return RemoteScores(self._predictions(order), self.vocabulary, self._rows)
+        return RemoteScores(self._predictions(order), self.vocabulary, self._rows, self._row_at)
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         """Return no nodes: the server prefills."""
@@ -151,9 +166,30 @@ class RemoteEngine:
         self._warm(nodes)
         return torch.stack([self._whole_row(token) for token in self._next_tokens(nodes, ALL).values()])
 
+    def _row_at(self, node: Node, token_ids: Sequence[int]) -> torch.Tensor:
+        """Return log-probabilities after a node, of shape (vocabulary,), which are right for `token_ids` alone.
+
+        They are requested from the server. Where it does not give those of chosen tokens, all are requested, which may
+        raise RowsUnavailable; where it gives both, all of them if `token_ids` are many.
+        """
+        parts = [tuple(token_ids[start : start + MOST_CHOSEN]) for start in range(0, len(token_ids), MOST_CHOSEN)]
+        if not self.chooses or not parts or (self.whole_rows and len(parts) > MOST_CHOOSING):
+            return self._rows([node])[0]
+        row = torch.full((self.vocabulary,), -math.inf)
+        prompts = {replace(_prompt(node, 1), chosen=part): node for part in parts}
+        with _growing(_Kept([node]), [node]):
+            for each in self._answers(prompts, 1):
+                if not each.token.logprobs.keys() >= set(each.prompt.chosen):
+                    raise self._left_out()
+                row[list(each.prompt.chosen)] = torch.tensor([each.token.logprobs[one] for one in each.prompt.chosen])
+        return row
+
+    def _left_out(self) -> ServerFault:
+        return ServerFault(f"{self.address} has left out tokens of its answer; try again.", retry=False)
+
     def _whole_row(self, token: ServerToken) -> torch.Tensor:
         if token.logprobs.keys() != set(range(self.vocabulary)):
-            raise ServerFault(f"{self.address} has left out tokens of its answer; try again.", retry=False)
+            raise self._left_out()
         return torch.tensor([token.logprobs[token_id] for token_id in range(self.vocabulary)], dtype=torch.float32)
 
     def _next_tokens(self, nodes: Sequence[Node], logprobs: int) -> dict[Node, ServerToken]:
@@ -166,11 +202,12 @@ class RemoteEngine:
     def _answers(self, prompts: Mapping[Prompt, Node], logprobs: int) -> Generator[PromptToken, None, None]:
         """Yield the tokens after these prompts, which end at the given nodes, and count requests and tokens.
 
-        The prompts of each person are a request of their own; these are made at the same time.
+        The prompts of each person, and of the same chosen tokens, are a request of their own; these are made at the
+        same time.
         """
-        by_key: dict[str, list[Prompt]] = {}
+        by_key: dict[tuple[str, tuple[int, ...]], list[Prompt]] = {}
         for prompt, node in prompts.items():
-            by_key.setdefault(node.tree.session_key, []).append(prompt)
+            by_key.setdefault((node.tree.session_key, prompt.chosen), []).append(prompt)
 
         def sent(some: Sequence[Prompt], replica: Replica) -> None:
             self._count_pass({prompts[each].tree for each in some}, replica)
@@ -186,7 +223,7 @@ class RemoteEngine:
                 on_request=sent,
                 gate=gate,
             )
-            for key, own in by_key.items()
+            for (key, _), own in by_key.items()
         ]
         try:
             with contextlib.closing(self.reader(parts)) as found:

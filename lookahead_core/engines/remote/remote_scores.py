@@ -17,6 +17,11 @@ FetchRows = Callable[[Sequence[Node]], torch.Tensor]
 
 It raises RowsUnavailable where the server does not give them.
 """
+FetchRow = Callable[[Node, Sequence[int]], torch.Tensor]
+"""A function from a node and token ids to a row of log-probabilities that is right for these tokens alone.
+
+It raises RowsUnavailable where the server does not give them.
+"""
 
 
 class RemoteScores(NodeScores):
@@ -25,24 +30,27 @@ class RemoteScores(NodeScores):
     Logits are not known: log-probabilities stand for them.
     """
 
-    def __init__(self, predictions: Mapping[Node, Prediction], vocabulary: int, fetch_rows: FetchRows) -> None:
+    def __init__(
+        self, predictions: Mapping[Node, Prediction], vocabulary: int, fetch_rows: FetchRows, fetch_row: FetchRow
+    ) -> None:
         super().__init__(list(predictions), torch.empty(len(predictions), 0))
         self._predictions = dict(predictions)
         self._vocabulary = vocabulary
         self._fetch_rows = fetch_rows
+        self._fetch_row = fetch_row
         self._fetched: dict[Node, torch.Tensor] = {}
 
     @staticmethod
     def _join(parts: Sequence[NodeScores]) -> NodeScores:
         remote = [part for part in parts if isinstance(part, RemoteScores)]
         predictions = {node: value for part in remote for node, value in part._predictions.items()}
-        whole = RemoteScores(predictions, remote[0]._vocabulary, remote[0]._fetch_rows)
+        whole = RemoteScores(predictions, remote[0]._vocabulary, remote[0]._fetch_rows, remote[0]._fetch_row)
         whole.shared = any(part.shared for part in parts)
         return whole
 
     def part(self, nodes: Sequence[Node], *, hidden: bool) -> NodeScores:
         predictions = {node: self._predictions[node] for node in nodes}
-        part = RemoteScores(predictions, self._vocabulary, self._fetch_rows)
+        part = RemoteScores(predictions, self._vocabulary, self._fetch_rows, self._fetch_row)
         part.shared = True
         return part
 
@@ -80,6 +88,15 @@ class RemoteScores(NodeScores):
         for row, each in zip(rows, known, strict=True):
             row[list(each.token_ids)] = torch.tensor(each.logprobs)
         return rows
+
+    def row_at(self, node: Node, token_ids: Sequence[int]) -> torch.Tensor:
+        """See `NodeScores.row_at`. Tokens that the server has not given are fetched, or RowsUnavailable is raised."""
+        known = dict(zip(self._predictions[node].token_ids, self._predictions[node].logprobs, strict=True))
+        if node in self._fetched or not set(token_ids) <= known.keys():
+            return self._fetched[node] if node in self._fetched else self._fetch_row(node, token_ids)
+        row = torch.full((self._vocabulary,), -math.inf)
+        row[list(token_ids)] = torch.tensor([known[token_id] for token_id in token_ids])
+        return row
 
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
         known = [dict(zip(each.token_ids, each.logprobs, strict=True)) for each in map(self._predictions.get, nodes)]  # type: ignore[union-attr]

@@ -46,6 +46,16 @@ def test_as_many_log_probabilities_are_used_as_the_server_gives(
     engine.close()
 
 
+def test_whether_a_server_gives_the_log_probabilities_of_chosen_tokens_is_found_out(
+    server: CompletionsServer, byte_tokenizer: Any
+) -> None:
+    for takes_chosen in (False, True):
+        server.takes_chosen = takes_chosen
+        engine: Any = load_model(server.address, tokenizer=byte_tokenizer).engine
+        assert engine.chooses == takes_chosen
+        engine.close()
+
+
 def test_a_server_of_several_models_needs_a_name_that_it_has(server: CompletionsServer, byte_tokenizer: Any) -> None:
     server.models = [{**server.models[0], "id": name} for name in ("one", "two")]
     refused(server.address, "serves one, two: name one with model_name", tokenizer=byte_tokenizer)

@@ -12,6 +12,7 @@ import torch
 
 from lookahead_core import Document, Model, load_model
 from lookahead_core.command.model_loading import load_draft_model
+from lookahead_core.engines.remote import remote_engine
 from lookahead_core.engines.remote.remote_engine import RemoteEngine
 from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
 from lookahead_core.errors import LookaheadError, ModelError
@@ -210,6 +211,43 @@ def test_the_tail_of_a_power_law_is_found_from_its_likeliest_tokens() -> None:
         odds, rest = found.reheated(temperature)
         assert rest == pytest.approx(math.fsum(hot[20:]) / math.fsum(hot), rel=0.02)
         assert odds[0] == pytest.approx(hot[0] / math.fsum(hot), rel=0.02)
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.6, "top_p": 0.9}])
+def test_a_typed_word_is_completed_from_the_log_probabilities_of_matching_tokens_alone(
+    byte_tokenizer: Any, tiny_model: Model, options: dict[str, Any]
+) -> None:
+    served = CompletionsServer(tiny_model.hf_model, most_logprobs=-1)
+    served.takes_chosen = True
+    model = load_model(served.address, tokenizer=byte_tokenizer)
+    for text in ("Once upon a ti", "The", *prompts(3, seed=4)):
+        local = Document(tiny_model, text).lookahead(k=4, depth=4, heal=True, **options)
+        del served.bodies[:]
+        assert_equal_lookaheads(Document(model, text).lookahead(k=4, depth=4, heal=True, **options), local)
+        assert all(body["logprobs"] != -1 for body in served.bodies)
+    assert any(body.get("logprob_token_ids") for body in served.bodies)
+    model.engine.close()  # type: ignore[attr-defined]
+    served.close()
+
+
+def test_chosen_tokens_are_requested_in_parts_and_of_many_the_whole_row(
+    byte_tokenizer: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = CompletionsServer(tiny_model.hf_model, most_logprobs=-1)
+    served.takes_chosen = True
+    engine: Any = load_model(served.address, tokenizer=byte_tokenizer).engine
+    expected = served.next_logprobs([5, 9])
+    for limit, asked in ((2, [72, 128]), (1, [0])):
+        monkeypatch.setattr(remote_engine, "MOST_CHOOSING", limit)
+        tree = TokenTree()
+        node = tree.descend(tree.root, [5, 9])
+        scores = engine.score([node])
+        del served.bodies[:]
+        row = scores.row_at(node, range(200))
+        assert sorted(len(body.get("logprob_token_ids", ())) for body in served.bodies) == asked
+        assert row[:200].tolist() == pytest.approx(expected[:200].tolist(), abs=1e-5)
+    engine.close()
+    served.close()
 
 
 def test_whole_rows_have_no_log_total_as_they_are_no_logits(whole: Model) -> None:

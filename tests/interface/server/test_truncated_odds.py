@@ -48,6 +48,26 @@ def test_a_view_has_the_branches_of_tokens_and_says_what_is_missing(
     assert last(service, 2, text="The sea.", **{**fields, "odds": "tokens"})["note"] is None
 
 
+@pytest.mark.parametrize("odds", ["tokens", "words"])
+def test_a_typed_word_is_completed_where_the_server_gives_the_odds_of_chosen_tokens(
+    tiny_model: Model, byte_tokenizer: Any, odds: str
+) -> None:
+    server = CompletionsServer(tiny_model.hf_model, most_logprobs=20)
+    server.takes_chosen = True
+    loader = ModelLoader(lambda report: load_model(server.address, tokenizer=byte_tokenizer))
+    loader.run()
+    news = last(PageService(loader), text="The sea wa", odds=odds)
+    local = Document(tiny_model, "The sea wa").lookahead(k=3, depth=3, heal=True)
+    # The page counts the tokens that are added to the typed word.
+    found = [tuple(each["ids"]) for each in news["view"]["branches"]]
+    assert [ids[: len(each.token_ids)] for ids, each in zip(found, local.branches, strict=True)] == [
+        each.token_ids for each in local.branches
+    ]
+    assert news["note"] == (None if odds == "tokens" else NOTE.replace(" and a typed word is not completed", ""))
+    loader.scheduler.engine.close()  # type: ignore[attr-defined]
+    server.close()
+
+
 def test_columns_and_prefetched_views_are_computed_too(service: PageService) -> None:
     columns = [{"temperature": 1}, {"temperature": 0.5}]
     news = last(service, text="The sea wa", odds="words", columns=columns)
