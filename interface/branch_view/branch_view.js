@@ -243,6 +243,7 @@ export class BranchView {
     setText(find(this.note, '.words'), note.sentence);
     setText(find(this.note, '.progress'), note.progress);
     setAttribute(this.note, 'data-of-rows', note.ofRows);
+    setAttribute(this.note, 'data-of-token', note.own !== undefined);
     find(this.note, '.ban').hidden = !note.bannable || this.readOnly;
     setText(find(this.note, '.ban'), `Never ${quotedText(note.own ?? '')}`);
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;

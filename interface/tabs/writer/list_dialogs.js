@@ -122,7 +122,8 @@ export class DocumentsDialog {
   }
 
   /**
-   * Put a field for the name in the place of an item's title.
+   * Put a field for the name in the place of an item's title. Until it is left no other button of the item is there: the lines
+   * break anew, and a second click on Rename would meet another button.
    * @param {HTMLElement} item
    * @param {DocumentCard} card
    */
@@ -144,6 +145,8 @@ export class DocumentsDialog {
       finish(found === 'keep');
     });
     field.addEventListener('blur', () => finish(true));
+    item.addEventListener('mousedown', event => { if (event.target !== field) event.preventDefault(); });
+    item.dataset.renaming = '';
     find(item, '.open').replaceWith(field);
     field.select();
     field.focus();

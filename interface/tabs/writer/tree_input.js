@@ -15,7 +15,7 @@ import {treeKey} from '../../web/core/shortcuts.js';
 /**
  * @typedef {object} TreeActions
  * @property {(node: TreeNode, choice: Choice | null, source: ChoiceSource) => void} activate a click or Enter
- * @property {(node: TreeNode | null) => void} point what the pointer or the focus is on; null for nothing
+ * @property {(node: TreeNode | null, byKeyboard?: boolean) => void} point what the pointer or the focus is on; null for nothing
  * @property {() => void} leave back to the text
  */
 
@@ -44,7 +44,8 @@ export class TreeInput {
     svg.addEventListener('pointerup', event => this.#onUp(event));
     svg.addEventListener('pointerover', event => { if (event.pointerType !== 'touch') actions.point(this.#nodeOf(event)?.node ?? null); });
     svg.addEventListener('focusin', event => this.#onFocus(this.#nodeOf(event)));
-    for (const name of ['pointerleave', 'focusout']) svg.addEventListener(name, () => actions.point(null));
+    svg.addEventListener('pointerleave', () => actions.point(null));
+    svg.addEventListener('focusout', () => actions.point(null, true));
     svg.addEventListener('keydown', event => this.#onKey(event));
   }
 
@@ -87,7 +88,7 @@ export class TreeInput {
   #onFocus(laid) {
     if (!laid) return;
     this.#moveTabStop(laid);
-    this.actions.point(laid.node);
+    this.actions.point(laid.node, true);
   }
 
   /** @param {KeyboardEvent} event */

@@ -19,6 +19,8 @@ import {sessionTree} from '../../web/core/session_tree.js';
 import {setTip} from '../../web/ui/tips.js';
 
 const TYPING_RESTS = 150;   // milliseconds: a paint never comes between two keys
+const PASSING = 160;        // milliseconds on another node before it is described
+const LEAVING = 1000;       // milliseconds beside all nodes and the line below before none is described
 const UNKNOWN = 'The text of that node is no longer known.';
 
 /**
@@ -45,6 +47,10 @@ export class TreeView extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #lazy;                             // the timer of a paint that can wait
   #centred = '';                     // what the drawing was last centred for
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #aimed;                            // the timer after which what the pointer is on is described
+  /** @type {TreeNode | null} */
+  #described = null;
 
   /**
    * @param {HTMLElement} panel
@@ -59,7 +65,7 @@ export class TreeView extends EventTarget {
     this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, () => this.#schedule());
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
       activate: (node, choice, source) => this.#activate(node, choice, source),
-      point: node => this.#point(node),
+      point: (node, byKeyboard) => this.#point(node, byKeyboard),
       leave: () => this.draft?.box.focus(),
     }});
     this.session = find(panel, '#tree-session', HTMLInputElement);
@@ -112,6 +118,12 @@ export class TreeView extends EventTarget {
       else this.#schedule();
     });
     branches.addEventListener('drawn', () => this.#onDrawn());
+    const foot = find(panel, '.tree-foot'), ban = find(foot, '.tree-ban');
+    foot.addEventListener('pointerenter', () => clearTimeout(this.#aimed));
+    foot.addEventListener('pointerleave', () => this.#point(null));
+    // A click takes neither the focus nor the caret from the text box.
+    ban.addEventListener('mousedown', event => event.preventDefault());
+    ban.addEventListener('click', () => find(branches, '.note .ban').click());
     branches.addEventListener('enter', event => { if (!panel.hidden && this.input.focusFirst()) event.preventDefault(); });
     panel.addEventListener('change', () => {
       this.#centred = '';
@@ -191,11 +203,26 @@ export class TreeView extends EventTarget {
   /** @param {LaidNode[]} nodes */
   #sentence(nodes) { return this.branches.branchView.isVeiled() ? GUESS_FIRST : drawingSentence(nodes); }
 
+  /**
+   * A node that the pointer has left stays described while the pointer may be on its way to the button below the drawing.
+   * @param {TreeNode | null} node
+   * @param {boolean} [byKeyboard]
+   */
+  #point(node, byKeyboard = false) {
+    clearTimeout(this.#aimed);
+    if (byKeyboard || (node && !this.#described)) this.#describe(node);
+    else this.#aimed = setTimeout(() => this.#describe(node), node ? PASSING : LEAVING);
+  }
+
   /** @param {TreeNode | null} node */
-  #point(node) {
+  #describe(node) {
+    this.#described = node;
     const {branch, piece} = node?.piece ?? {};
     this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert ? {branch, piece} : null);
     setText(find(this.panel, '.tree-says'), node ? nodeSentence(node) : this.#sentence(this.painter.layout?.nodes ?? []));
+    const ban = find(this.panel, '.tree-ban'), own = find(this.branches, '.note .ban');
+    ban.hidden = !node || own.hidden;
+    setText(ban, own.textContent ?? '');
   }
 
   /**

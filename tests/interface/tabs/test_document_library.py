@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support import browser as browsers
-from tests.support.browser import importing
+from tests.support.browser import expect, importing
 from tests.support.workbench import workbench
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -230,6 +230,21 @@ def test_text_typed_before_the_scripts_load_is_never_lost(context: Any, address:
     page.evaluate(MOUNT)
     assert tab.text == "from a link"
     assert sorted(tab.names()) == ["early bird", "from a link (from a link)", "the second", "typed again"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_second_click_on_rename_meets_no_other_button(tab: Tab, width: int) -> None:
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    tab.type("A dog story")
+    tab.find("#documents").click()
+    box = tab.find(".shelf li").first.get_by_text("Rename").bounding_box()
+    tab.page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    field = tab.find(".shelf li").first.locator("input")
+    expect(field).to_be_focused()
+    field.fill("Dogs")
+    tab.page.keyboard.press("Enter")
+    expect(tab.find(".shelf li .name").first).to_have_text("Dogs")
+    assert tab.text == "A dog story"
 
 
 def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> None:

@@ -165,6 +165,24 @@ def test_a_click_on_a_tree_of_an_older_text_is_refused_visibly(tree: Visit) -> N
     assert tree.page.locator("#branches .note .words").is_visible()
 
 
+def test_a_node_can_be_banned_with_the_mouse_and_nothing_moves(tree: Visit) -> None:
+    mouse, chosen = tree.page.mouse, nodes(tree, "ahead").nth(2)
+    below = tree.page.locator("#rest").bounding_box()
+    box = chosen.bounding_box()
+    mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    ban = tree.page.locator("#tree .tree-ban")
+    expect(ban).to_be_visible()
+    named = ban.inner_text()
+    assert tree.page.locator("#rest").bounding_box() == below
+    target = ban.bounding_box()
+    x, y = target["x"] + target["width"] / 2, target["y"] + target["height"] / 2
+    mouse.move(x, y, steps=12)
+    tree.page.wait_for_timeout(1200)
+    assert ban.inner_text() == named
+    mouse.click(x, y)
+    expect(tree.page.locator("#controls .never button")).to_have_count(1)
+
+
 def test_by_keyboard_alone(tree: Visit) -> None:
     tree.page.locator("#document textarea").focus()
     tree.page.keyboard.press("Alt+ArrowDown")

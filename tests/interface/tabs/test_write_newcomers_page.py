@@ -383,7 +383,7 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     legend, plain = (visit.page.locator(f"#branches .marks .{name}") for name in ("forked", "unforked"))
     expect(legend).to_be_hidden()
     expect(plain).to_be_visible()
-    expect(plain).to_have_text("Fork: where rows part, here at their first token.")
+    expect(plain).to_have_text("Bracket: a fork, where rows part: after your text.")
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
     visit.wait_until_settled()
@@ -477,7 +477,7 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     visit.type("The old keeper ")
     visit.wait_until_settled()
     marks = visit.page.locator("#branches .marks")
-    said = "Thicker line: likelier. Dot: computed ahead. Fork: where rows part, here at their first token."
+    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork, where rows part: after your text."
     assert marks.inner_text() == said
     rows, last = visit.page.locator("#branches .branch"), visit.page.locator("#rest").bounding_box()
     box = marks.bounding_box()
