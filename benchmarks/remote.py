@@ -162,7 +162,7 @@ class PlainRequests:
 
     def _tokens(self, prompts: list[list[int]], count: int) -> list[ServerToken]:
         self._requests += 1
-        return list(self._completions.tokens(prompts, count, self._logprobs, self._salt))
+        return list(self._completions.tokens(prompts, count, self._logprobs, salt=self._salt))
 
 
 class EveryLevel(PlainRequests):

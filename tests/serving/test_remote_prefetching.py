@@ -75,11 +75,11 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
     found: list[Sent] = []
     tokens = Completions.tokens
 
-    def noted(self: Completions, prompts: Any, count: int, *rest: Any) -> Iterator[Any]:
+    def noted(self: Completions, prompts: Any, count: int, *rest: Any, **options: Any) -> Iterator[Any]:
         what = self.connection.address, len(prompts), count
         found.append(Sent("began", *what))
         try:
-            yield from tokens(self, prompts, count, *rest)
+            yield from tokens(self, prompts, count, *rest, **options)
         finally:
             found.append(Sent("ended", *what))
 
