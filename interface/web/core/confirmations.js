@@ -8,7 +8,7 @@ const MOST = 4;           // actions in one message
 const MOST_TEXT = 120;    // characters of a text in it
 
 /** @param {string} [text] */
-const quoted = (text = '') => spokenQuote(text.trim() ? excerpt(text, MOST_TEXT) : text.slice(0, MOST_TEXT));
+const quoted = (text = '') => spokenQuote(text.length > MOST_TEXT && text.trim() ? excerpt(text, MOST_TEXT) : text.slice(0, MOST_TEXT));
 
 /** @type {Record<string, (text?: string) => string>} */
 const SENTENCES = {

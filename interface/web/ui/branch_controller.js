@@ -515,6 +515,7 @@ export class BranchController {
     button.setAttribute('aria-pressed', String(this.paused));
     find(button, '.icon').textContent = this.paused ? '▶' : '❚❚';
     find(button, '.says').textContent = this.paused ? 'Go on' : 'Pause';
+    button.title = this.paused ? 'Send requests again (Alt+P)' : 'Send no requests until you continue (Alt+P)';
     if (this.paused) this.requests.cancel();
     this.#setStoppable(false);
     if (this.paused) {

@@ -24,4 +24,5 @@ test('a message has the last four actions, and of a long text its beginning', ()
   const sentence = withSentence(all(['undone', 'word '.repeat(1000)]));
   assert.ok(sentence.length < 150 && sentence.endsWith(', ellipsis”.'), sentence);
   assert.equal(withSentence(all(['inserted', '\n'])), 'Inserted: “line break”.');
+  assert.equal(withSentence(all(['inserted', '.\n\nI was'])), 'Inserted: “full stop, line break, line break, I was”.');
 });
