@@ -76,7 +76,7 @@ export const STEPS = [
       right: 1,
       why: 'The model gives every token that it knows a score, called a logit. The scores are turned into chances: the higher the score, the higher the chance, and all chances together make 100 %. A chance is a probability. The model does not choose a token. A decoding method does that afterwards.',
     },
-    shows: `“Paris” has a chance of ${FIGURES.paris} %, “the” of about ${FIGURES.the} % and “London” of ${FIGURES.london} %. The plot has the ${FIGURES.shown} likeliest tokens. All others together have about ${FIGURES.others} %: see the last row of “The figures of these chances”.`,
+    shows: `“Paris” has a chance of ${FIGURES.paris} %, “the” of ${FIGURES.the} to ${FIGURES.the + 1} % and “London” of ${FIGURES.london} %. The plot has the ${FIGURES.shown} likeliest tokens. All others together have about ${FIGURES.others} %: see the last row of “The figures of these chances”.`,
     notice: 'Even where one token is by far the likeliest, the others keep a chance. A chance says how likely a token is to come next in such a text. It does not say whether the sentence is true.',
     page: 'decoding', run: {...DECODING, tokens: 4},
     say: 'Let the class complete the sentence aloud first, then ask what else could follow: “the”, “a”, “called”. That is the list that the model has, with a number for each entry.',

@@ -67,7 +67,7 @@ def test_step_1_states_the_odds_of_the_next_token(default_model: Model) -> None:
     stated = figures()
     assert list(odds)[:3] == [" Paris", " the", " London"]
     assert round(odds[" Paris"]) == stated["paris"]
-    assert round(odds[" the"]) == stated["the"]
+    assert stated["the"] <= odds[" the"] <= stated["the"] + 1
     assert round(odds[" London"], 1) == stated["london"]
     assert len(odds) == stated["shown"]
     assert round(100 - sum(odds.values())) == stated["others"]
