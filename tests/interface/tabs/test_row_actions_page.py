@@ -496,6 +496,12 @@ def test_the_button_of_a_ban_names_the_token(visit: Visit) -> None:
     expect(visit.page.locator("#branches .note .ban")).to_have_text(f"Never “{token.inner_text().strip()}”")
 
 
+SEEN = """height => {
+  const [note, token] = ['.note', '.token:focus'].map(one => document.querySelector(`#branches ${one}`)?.getBoundingClientRect());
+  return note && token && note.bottom <= height + 1 && token.top >= 0 && token.bottom <= height;
+}"""
+
+
 @pytest.mark.parametrize("height", [800, 640, 480])
 def test_by_keyboard_the_whole_note_on_a_token_is_seen(visit: Visit, height: int) -> None:
     visit.page.set_viewport_size({"width": 1280, "height": height})
@@ -505,11 +511,7 @@ def test_by_keyboard_the_whole_note_on_a_token_is_seen(visit: Visit, height: int
     press(visit, "Alt+ArrowDown")
     for _ in range(5):
         expect(note.locator(".change")).to_be_visible()
-        box, token = note.bounding_box(), visit.page.locator("#branches .token:focus").bounding_box()
-        assert box and token
-        assert box["y"] + box["height"] <= height + 1
-        assert token["y"] >= 0
-        assert token["y"] + token["height"] <= height
+        visit.page.wait_for_function(SEEN, arg=height)
         press(visit, "ArrowDown")
 
 
