@@ -497,7 +497,8 @@ def test_the_button_of_a_ban_names_the_token(visit: Visit) -> None:
 
 
 SEEN = """height => {
-  const [note, token] = ['.note', '.token:focus'].map(one => document.querySelector(`#branches ${one}`)?.getBoundingClientRect());
+  const [note, token] = ['.note', '.token:focus']
+    .map(one => document.querySelector(`#branches ${one}`)?.getBoundingClientRect());
   return note && token && note.bottom <= height + 1 && token.top >= 0 && token.bottom <= height;
 }"""
 
