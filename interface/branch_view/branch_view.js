@@ -125,6 +125,8 @@ export class BranchView {
       choose: (branch, piece, source) => this.choose(branch, piece, source),
       accept: (choice, source) => this.accept(choice, source),
       point: target => this.update({type: 'point', target}),
+      banLabel: () => this.#banLabel(),
+      banPointed: () => this.banPointed(),
       choosePointed: () => this.accept(choiceAt(this.state, this.state.pointed), {byKeyboard: true, pointer: null}),
       chooseWhole: branch => this.#chooseWhole(branch),
       acceptAwaited: () => this.#acceptAwaited(),
@@ -244,8 +246,9 @@ export class BranchView {
     setText(find(this.note, '.progress'), note.progress);
     setAttribute(this.note, 'data-of-rows', note.ofRows);
     setAttribute(this.note, 'data-of-token', note.own !== undefined);
-    find(this.note, '.ban').hidden = !note.bannable || this.readOnly;
-    setText(find(this.note, '.ban'), `Never ${quotedText(note.own ?? '')}`);
+    const ban = find(this.note, '.ban'), label = this.#banLabel();
+    ban.hidden = !label;
+    setText(ban, label);
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
     setText(this.announcement, state.announcement);
     setText(this.tabAnnouncement, state.tabAnnouncement);
@@ -349,6 +352,18 @@ export class BranchView {
     if (!found || this.readOnly) return;
     if (found.bannable) dispatch(this.root, 'ban', {id: found.id, text: found.own}, {bubbles: true});
     else if (found.unbannable) this.refuse(found.unbannable);
+  }
+
+  /** The label of a button that bans what is pointed at; empty if that cannot be banned. */
+  #banLabel() {
+    const {bannable, own} = noteOf(this.state);
+    return bannable && !this.readOnly ? `Never ${quotedText(own ?? '')}` : '';
+  }
+
+  /** Ban what is pointed at, and then point at nothing: the token that takes its place is not what a second press means. */
+  banPointed() {
+    this.ban(this.state.pointed);
+    this.update({type: 'point', target: null});
   }
 
   /** Whether a listener takes changes of rows: it says so by an attribute. */

@@ -23,20 +23,11 @@ export function listenToClicks(view) {
     const button = closestTo(event, 'button'), sign = closestTo(event, '.onward');
     if (sign) view.scrolling.readOn(sign);
     else if (button?.matches('.more')) view.update({type: 'toggleOthers'});
-    else if (button?.matches('.ban')) banOnce(view);
+    else if (button?.matches('.ban')) view.banPointed();
     else if (button?.matches('.change')) view.edit(view.state.pointed);
     else accept(view, button, pressed, event);
     pressed = null;
   });
-}
-
-/**
- * Ban what is pointed at, and then point at nothing: the token that takes its place is not what a second press means.
- * @param {BranchView} view
- */
-function banOnce(view) {
-  view.ban(view.state.pointed);
-  view.update({type: 'point', target: null});
 }
 
 /**

@@ -16,7 +16,8 @@ T = TypeVar("T")
 COUNTS = (TOP_TOKENS, 20, 5, 1)
 """Numbers of log-probabilities that are tried in turn: as many as predictions keep, the defaults of servers, one."""
 CHOSEN = (0, 1, 2)
-"""The tokens whose log-probabilities are tried to be chosen. A server that ignores the option gives those of two."""
+"""Token ids that a trial request names in `logprob_token_ids`. A server that ignores this option returns two
+log-probabilities at most: those of the likeliest and of the generated token."""
 UNKNOWN_CONTEXT = 2048
 """Tokens that a server is taken to read if it does not say; it would cut longer answers silently."""
 MOST_DIFFERENCE = 0.5
@@ -39,7 +40,7 @@ class ServedModel:
     vocabulary: int
     """The number of all tokens, if it gives the log-probabilities of all; else 0."""
     chooses: bool
-    """Whether it gives the log-probabilities of chosen tokens."""
+    """Whether it gives the log-probabilities of tokens that a request names (`logprob_token_ids`)."""
     sample: dict[int, float]
     """Log-probabilities after a short prompt that is the same for all servers."""
 

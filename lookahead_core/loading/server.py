@@ -154,8 +154,8 @@ def _why_out(first: ServedModel, common: ServedModel, whole_rows: bool, replica:
         return f"{difference}."
     if found.most_tokens < common.most_tokens:
         return f"{found.address} reads {found.most_tokens} tokens only, and {common.most_tokens} are needed."
-    lacks = (whole_rows and not found.vocabulary) or (common.chooses and not found.chooses)
-    if found.most < common.most or lacks:
+    lacks_rows, lacks_choice = whole_rows and not found.vocabulary, common.chooses and not found.chooses
+    if found.most < common.most or lacks_rows or lacks_choice:
         return f"{found.address} gives fewer log-probabilities than the other servers."
     return ""
 

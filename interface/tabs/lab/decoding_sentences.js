@@ -25,7 +25,7 @@ export function optionsSentence({odds}) {
 }
 
 /**
- * How to read the figures of the tree, and which of them the tables below it have for those who use no mouse.
+ * How to read a token's figures in the tree with a mouse, and which figures the tables below have for everybody else.
  * @param {boolean} dropped whether a beam search was among the methods
  */
 export const pointSentence = dropped => (dropped

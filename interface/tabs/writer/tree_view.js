@@ -48,7 +48,7 @@ export class TreeView extends EventTarget {
   #lazy;                             // the timer of a paint that can wait
   #centred = '';                     // what the drawing was last centred for
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #aimed;                            // the timer after which what the pointer is on is described
+  #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
   /** @type {TreeNode | null} */
   #described = null;
 
@@ -119,11 +119,13 @@ export class TreeView extends EventTarget {
     });
     branches.addEventListener('drawn', () => this.#onDrawn());
     const foot = find(panel, '.tree-foot'), ban = find(foot, '.tree-ban');
-    foot.addEventListener('pointerenter', () => clearTimeout(this.#aimed));
+    foot.addEventListener('pointerenter', () => clearTimeout(this.#pointTimer));
     foot.addEventListener('pointerleave', () => this.#point(null));
     // A click takes neither the focus nor the caret from the text box.
     ban.addEventListener('mousedown', event => event.preventDefault());
-    ban.addEventListener('click', () => find(branches, '.note .ban').click());
+    ban.addEventListener('click', () => branches.branchView.banPointed());
+    // Also when rows change below a pointer that rests.
+    branches.addEventListener('point', () => this.#showBan());
     branches.addEventListener('enter', event => { if (!panel.hidden && this.input.focusFirst()) event.preventDefault(); });
     panel.addEventListener('change', () => {
       this.#centred = '';
@@ -209,9 +211,9 @@ export class TreeView extends EventTarget {
    * @param {boolean} [byKeyboard]
    */
   #point(node, byKeyboard = false) {
-    clearTimeout(this.#aimed);
+    clearTimeout(this.#pointTimer);
     if (byKeyboard || (node && !this.#described)) this.#describe(node);
-    else this.#aimed = setTimeout(() => this.#describe(node), node ? PASSING : LEAVING);
+    else this.#pointTimer = setTimeout(() => this.#describe(node), node ? PASSING : LEAVING);
   }
 
   /** @param {TreeNode | null} node */
@@ -220,9 +222,14 @@ export class TreeView extends EventTarget {
     const {branch, piece} = node?.piece ?? {};
     this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert ? {branch, piece} : null);
     setText(find(this.panel, '.tree-says'), node ? nodeSentence(node) : this.#sentence(this.painter.layout?.nodes ?? []));
-    const ban = find(this.panel, '.tree-ban'), own = find(this.branches, '.note .ban');
-    ban.hidden = !node || own.hidden;
-    setText(ban, own.textContent ?? '');
+    this.#showBan();
+  }
+
+  /** The button below the drawing bans what is pointed at. */
+  #showBan() {
+    const ban = find(this.panel, '.tree-ban'), label = this.branches.branchView.banLabel();
+    ban.hidden = !label;
+    setText(ban, label);
   }
 
   /**

@@ -43,7 +43,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
  * @property {string} announcement what a screen reader says
- * @property {string} announcedRows what was announced of the drawn rows; '' when they are to be announced
+ * @property {string} announcedRows the sentence that was announced of the drawn rows; '' while none was
  * @property {boolean} unannounced whether settings or the veil have changed the rows since they were announced
  * @property {Confirmation[]} confirmed what a person has done and no announcement has said yet
  * @property {string} tabAnnouncement what it says of the Tab key

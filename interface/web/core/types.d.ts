@@ -359,6 +359,10 @@ export interface BranchViewHandle {
   accept(choice: Choice | null, source: ChoiceSource): boolean;
   /** Say which button is pointed at: its odds are shown below the rows. */
   point(target: {branch: number, piece: number} | null): void;
+  /** The label of a button that bans what is pointed at; empty if that cannot be banned. */
+  banLabel(): string;
+  /** Ban what is pointed at, and then point at nothing. */
+  banPointed(): void;
   choosePointed(): boolean;
   /** Accept a whole row, or wait until it is complete; false if there is no such row. */
   chooseWhole(branch: number): boolean;

@@ -48,8 +48,8 @@ class ServerToken:
     """The prompt's index."""
     token_id: int
     logprobs: dict[int, float]
-    """The natural log-probabilities of the likeliest tokens, or of those that were chosen, by token id; this token is
-    always among them."""
+    """Natural log-probabilities by token id: of the likeliest tokens, or of those that the request named in `chosen`.
+    This token's is always among them."""
 
     @property
     def likeliest(self) -> int:

@@ -28,7 +28,7 @@ class Prompt:
     stop: frozenset[int] = frozenset()
     """The token ids after which no more tokens are wanted."""
     chosen: tuple[int, ...] = ()
-    """The tokens whose log-probabilities are wanted; empty for those of the likeliest ones."""
+    """The token ids whose log-probabilities are requested; if empty, those of the likeliest tokens are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ FetchRows = Callable[[Sequence[Node]], torch.Tensor]
 It raises RowsUnavailable where the server does not give them.
 """
 FetchRow = Callable[[Node, Sequence[int]], torch.Tensor]
-"""A function from a node and token ids to a row of log-probabilities that is right for these tokens alone.
+"""A function from a node and token ids to log-probabilities of shape (vocabulary,): right for these ids, else -inf or
+right.
 
 It raises RowsUnavailable where the server does not give them.
 """
@@ -91,12 +92,11 @@ class RemoteScores(NodeScores):
 
     def row_at(self, node: Node, token_ids: Sequence[int]) -> torch.Tensor:
         """See `NodeScores.row_at`. Tokens that the server has not given are fetched, or RowsUnavailable is raised."""
-        known = dict(zip(self._predictions[node].token_ids, self._predictions[node].logprobs, strict=True))
-        if node in self._fetched or not set(token_ids) <= known.keys():
-            return self._fetched[node] if node in self._fetched else self._fetch_row(node, token_ids)
-        row = torch.full((self._vocabulary,), -math.inf)
-        row[list(token_ids)] = torch.tensor([known[token_id] for token_id in token_ids])
-        return row
+        if node in self._fetched:
+            return self._fetched[node]
+        if set(token_ids) <= set(self._predictions[node].token_ids):
+            return self.top_rows([node], 0)[0]
+        return self._fetch_row(node, token_ids)
 
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
         known = [dict(zip(each.token_ids, each.logprobs, strict=True)) for each in map(self._predictions.get, nodes)]  # type: ignore[union-attr]

@@ -145,6 +145,7 @@ def test_coverage_and_rows_have_the_figures_of_the_tree_though_words_were_chosen
     tiny.control("odds").select_option("words")
     expect(coverage).not_to_have_attribute("data-coverage", tokens[0])
     words = figures()
+    assert words != tokens
     for view, expected, said in (
         ("tree", tokens, "here: tokens"),
         ("rows", words, "words"),

@@ -493,7 +493,9 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     choose_view(visit, "tree")
     expect(marks).to_be_hidden()
     choose_view(visit, "compare")
-    expect(visit.page.locator(".compare-foot .legend")).to_contain_text("Thicker line: likelier token. Dot: ")
+    expect(visit.page.locator(".compare-foot .legend")).to_contain_text(
+        "Thicker line: likelier token. Dot: what follows it is computed already."
+    )
     expect(visit.page.locator("#compare .marks:visible")).to_have_count(0)
 
 
