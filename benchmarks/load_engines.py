@@ -68,6 +68,7 @@ async def measure(pages: Mapping[str, str], arguments: argparse.Namespace) -> Co
                     loaded = [LoadedPage(client, components[engine], secrets, OPTIONS) for _ in range(people)]
                     trials.append(Trial(engine, repeat, await step(client, loaded, arguments.seconds, arguments)))
                     _say(trials)
+                    await asyncio.gather(*(page.stop() for page in loaded))  # else the next trial would share its cores
                     await asyncio.sleep(PAUSE)
     return Comparison(trials)
 

@@ -158,6 +158,10 @@ class LoadedPage:
         self.findings.errors += other.findings.errors
         await other.close()
 
+    async def stop(self) -> None:
+        """Stop the server's work for this page."""
+        await self._call("stop", {"page": self.name, "number": self._number})
+
     async def close(self) -> None:
         """End all requests, as a tab that is closed."""
         for task in self._following:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,6 +19,9 @@ COUNTS = (TOP_TOKENS, 20, 5, 1)
 CHOSEN = (0, 1, 2)
 """Token ids that a trial request names in `logprob_token_ids`. A server that ignores this option returns two
 log-probabilities at most: those of the likeliest and of the generated token."""
+TRIAL_TOKENS, TRIAL_LOGPROBS = 128, 3
+"""Tokens of the answer during which chosen tokens are requested, and the log-probabilities of each; a server that
+confuses the two requests gives two at most."""
 UNKNOWN_CONTEXT = 2048
 """Tokens that a server is taken to read if it does not say; it would cut longer answers silently."""
 MOST_DIFFERENCE = 0.5
@@ -40,7 +44,8 @@ class ServedModel:
     vocabulary: int
     """The number of all tokens, if it gives the log-probabilities of all; else 0."""
     chooses: bool
-    """Whether it gives the log-probabilities of tokens that a request names (`logprob_token_ids`)."""
+    """Whether it gives the log-probabilities of tokens that a request names (`logprob_token_ids`), and the answers to
+    other requests at the same time stay whole."""
     sample: dict[int, float]
     """Log-probabilities after a short prompt that is the same for all servers."""
 
@@ -74,7 +79,7 @@ def inspect(connection: ServerConnection, model_name: str | None) -> ServedModel
     name, root, most_tokens = _find(connection, model_name)
     completions = Completions(connection, name)
     chosen = _probe(completions, 1, CHOSEN)
-    chooses = chosen is not None and chosen.logprobs.keys() >= set(CHOSEN)
+    chooses = chosen is not None and chosen.logprobs.keys() >= set(CHOSEN) and _keeps_apart(completions, most_tokens)
     whole = _probe(completions, ALL)
     if whole is not None and whole.logprobs.keys() == set(range(max(len(whole.logprobs), 2))):
         vocabulary = len(whole.logprobs)
@@ -85,6 +90,28 @@ def inspect(connection: ServerConnection, model_name: str | None) -> ServedModel
             most = min(count, len(found.logprobs))
             return ServedModel(connection.address, name, root, most_tokens, most, 0, chooses, found.logprobs)
     raise ModelError(f"{connection.address} gives no log-probabilities: serve the model with vLLM.")
+
+
+def _keeps_apart(completions: Completions, most_tokens: int) -> bool:
+    """Whether a request for chosen tokens leaves the answers to other requests as they are.
+
+    vLLM 0.32 computes both in one batch, and then gives the others no log-probabilities but that of their own token:
+    also those of other users of the server. False too if the two requests did not run at the same time.
+    """
+
+    def answers_stay_whole() -> bool:
+        whole, during, after = True, None, 0
+        with ThreadPoolExecutor(1) as thread:
+            for token in completions.tokens([[0, 1]], min(TRIAL_TOKENS, most_tokens - 4), TRIAL_LOGPROBS):
+                whole = whole and len(token.logprobs) >= TRIAL_LOGPROBS
+                during = during or thread.submit(_probe, completions, 1, CHOSEN)
+                after += during.done()
+        return whole and after > 1
+
+    try:
+        return _attempted(answers_stay_whole)
+    except ModelError:
+        return False
 
 
 def _find(connection: ServerConnection, model_name: str | None) -> tuple[str, str, int]:

@@ -27,13 +27,18 @@ class CompletionsServer:
         self.models = [{"id": "tiny", "root": "/nowhere/tiny", "max_model_len": most_tokens}]
         self.faults: list[str] = []
         """The faults of the next completions, one each: "500", "503", "429 SECONDS", "cut", "half", "garbage",
-        "html", "slow", "error" (in an event); "" for none. "cut 0", and the like, comes before the first event."""
+        "html", "slow", "error" (in an event), "few" (each token with its own log-probability alone); "" for none.
+        "cut 0", and the like, comes before the first event."""
         self.lasting_fault = ""
         """The fault of all further completions."""
         self.left_out: set[str] = set()
         """Fields that no answer has: "token_ids", "logprobs", "keys" (log-probabilities are by text)."""
         self.takes_chosen = False
         """Whether it knows `logprob_token_ids`, of which it takes up to 128; otherwise it ignores the option."""
+        self.confuses = False
+        """Whether, as in vLLM 0.32, a request with `logprob_token_ids` takes the log-probabilities of the likeliest
+        tokens from all answers that are computed at the same time."""
+        self._choosing = 0
         self.other_tokens = False
         """Whether it goes on with the second likeliest token, as a sampling server would."""
         self.bodies: list[dict[str, Any]] = []
@@ -91,6 +96,14 @@ class CompletionsServer:
 
     def choices(self, body: dict[str, Any], write: Callable[[dict[str, Any]], None]) -> None:
         """Write one choice for each new token, level by level; silently fewer where the context ends."""
+        chooses = self.takes_chosen and "logprob_token_ids" in body
+        self._choosing += chooses
+        try:
+            self._write_choices(body, write, chooses=chooses)
+        finally:
+            self._choosing -= chooses
+
+    def _write_choices(self, body: dict[str, Any], write: Callable[[dict[str, Any]], None], *, chooses: bool) -> None:
         paths = [list(prompt) for prompt in body["prompt"]]
         for level in range(body["max_tokens"]):
             for index, path in enumerate(paths):
@@ -99,11 +112,14 @@ class CompletionsServer:
                 row = self.next_logprobs(path)
                 count = len(row) if body["logprobs"] == -1 else body["logprobs"]
                 values, ids = row.topk(count)
-                if self.takes_chosen and "logprob_token_ids" in body:
+                if chooses:
+                    time.sleep(self.confuses * 0.05)  # so that an answer beside it has a token meanwhile
                     ids = torch.tensor(body["logprob_token_ids"])
                     values = row[ids]
                 path.append(int(row.topk(2).indices[1 if self.other_tokens else 0]))
-                kept = {path[-1]: float(row[path[-1]])} | dict(zip(ids.tolist(), values.tolist(), strict=True))
+                if self.confuses and self._choosing and not chooses:
+                    ids, values = torch.tensor([0]), torch.tensor([-9999.0])
+                kept = dict(zip(ids.tolist(), values.tolist(), strict=True)) | {path[-1]: float(row[path[-1]])}
                 write(self._choice(index, path[-1], kept))
 
     def _choice(self, index: int, token_id: int, logprobs: dict[int, float]) -> dict[str, Any]:
@@ -187,6 +203,9 @@ class _Handler(BaseHTTPRequestHandler):
                 raise Ended
             if fault == "error" and written == events:
                 self._event(json.dumps({"error": {"message": "engine died", "code": 500}}))
+            if fault == "few":
+                rows = choice["logprobs"]["top_logprobs"]
+                choice["logprobs"]["top_logprobs"] = [dict(list(row.items())[:1]) for row in rows]
             self._event(json.dumps({"choices": [choice]}))
             written += 1
 

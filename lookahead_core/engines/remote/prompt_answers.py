@@ -45,6 +45,7 @@ def answers(
     prompts: Sequence[Prompt],
     *,
     logprobs: int,
+    least: int,
     key: str,
     most_tokens: int,
     on_request: Callable[[Sequence[Prompt], Replica], None],
@@ -52,10 +53,10 @@ def answers(
 ) -> Generator[PromptToken, None, None]:
     """Yield the likeliest tokens after each prompt as they come, in order for each, until none is wanted any more.
 
-    All prompts must have the same `chosen`. `logprobs` is that of `Completions.tokens`; `most_tokens` is the servers'
-    context with new tokens. `key` is the person's, which chooses the replica and is the salt. `on_request` is called
-    with the prompts of each request and its replica. There is one request, and more where there are too many prompts
-    for one, where an answer breaks off, where a token was not the likeliest one, or where the `gate` was closed for a
+    All prompts must have the same `chosen`. `logprobs` is that of `Completions.tokens`, and `least` the number that
+    each token must come with where none are `chosen`; `most_tokens` is the servers' context with new tokens. `key` is
+    the person's, which chooses the replica and is the salt. `on_request` is called with the prompts of each request and
+    its replica. There is one request, and more where there are too many prompts for one, where an answer breaks off, where a token was not the likeliest one, or where the `gate` was closed for a
     while. After a fault the next request may go to another replica, with the tokens that have come. The generator may
     be closed at any time, which ends the request; it ends early if the gate is abandoned. Raises LookaheadError,
     ModelError, and a ServerFault that has not passed.
@@ -71,7 +72,7 @@ def answers(
                 return
             on_request(chosen, replica)
             try:
-                with contextlib.closing(_answer(replica.completions, chosen, logprobs, key)) as found:
+                with contextlib.closing(_answer(replica.completions, chosen, logprobs, least, key)) as found:
                     for each in found:
                         retries.note_progress()
                         yield each
@@ -84,9 +85,12 @@ def answers(
 
 
 def _answer(
-    completions: Completions, prompts: Sequence[Prompt], logprobs: int, salt: str
+    completions: Completions, prompts: Sequence[Prompt], logprobs: int, least: int, salt: str
 ) -> Generator[PromptToken, None, None]:
-    """Yield the tokens of one request, which ends as soon as it has no use for any prompt."""
+    """Yield the tokens of one request, which ends as soon as it has no use for any prompt.
+
+    Raises ServerFault if a token has fewer log-probabilities than `least`, unless chosen ones were requested.
+    """
     growing = dict(enumerate(prompts))
     count, chosen = max(prompt.count for prompt in prompts), prompts[0].chosen
     request = completions.tokens([prompt.token_ids for prompt in prompts], count, logprobs, chosen=chosen, salt=salt)
@@ -94,6 +98,8 @@ def _answer(
         for token in tokens:
             if token.prompt not in growing:
                 continue
+            if not chosen and len(token.logprobs) < least:
+                raise ServerFault(f"{completions.connection.address} has left out log-probabilities; try again.")
             prompt, likeliest = growing[token.prompt], token.likeliest
             prompt.token_ids.append(likeliest)
             prompt.count = 0 if likeliest in prompt.stop else prompt.count - 1

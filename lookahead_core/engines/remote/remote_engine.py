@@ -75,6 +75,11 @@ class RemoteEngine:
         self._lock = threading.Lock()
         self._replica_of: weakref.WeakKeyDictionary[TokenTree, Replica] = weakref.WeakKeyDictionary()
         self._moved: weakref.WeakSet[TokenTree] = weakref.WeakSet()
+        self._last_rows: weakref.WeakKeyDictionary[TokenTree, tuple[list[int], torch.Tensor]] = (
+            weakref.WeakKeyDictionary()
+        )
+        """The last single row of all tokens that was fetched for each tree, and the token ids before it: while a word
+        is typed letter by letter, its completion needs the same one each time."""
 
     @property
     def address(self) -> str:
@@ -163,8 +168,15 @@ class RemoteEngine:
         """Return the log-probabilities of all tokens, of shape (nodes, vocabulary); RowsUnavailable if it cannot be."""
         if not self.whole_rows:
             raise RowsUnavailable(self.address, self.most)
+        first = nodes[0]
+        path, last = first.tree.token_ids(first), self._last_rows.get(first.tree)
+        if len(nodes) == 1 and last is not None and last[0] == path:
+            return last[1][None]
         self._warm(nodes)
-        return torch.stack([self._whole_row(token) for token in self._next_tokens(nodes, ALL).values()])
+        rows = torch.stack([self._whole_row(token) for token in self._next_tokens(nodes, ALL).values()])
+        if len(nodes) == 1:
+            self._last_rows[first.tree] = path, rows[0]
+        return rows
 
     def _row_at(self, node: Node, token_ids: Sequence[int]) -> torch.Tensor:
         """Return log-probabilities after a node, of shape (vocabulary,), which are right for `token_ids` alone.
@@ -212,12 +224,13 @@ class RemoteEngine:
         def sent(some: Sequence[Prompt], replica: Replica) -> None:
             self._count_pass({prompts[each].tree for each in some}, replica)
 
-        gate = self.new_gate()
+        gate, all_tokens = self.new_gate(), self.vocabulary or logprobs
         parts = [
             answers(
                 self.replicas,
                 own,
                 logprobs=logprobs,
+                least=all_tokens if logprobs == ALL else min(logprobs, all_tokens),
                 key=key,
                 most_tokens=self.most_tokens,
                 on_request=sent,

@@ -56,6 +56,16 @@ def test_whether_a_server_gives_the_log_probabilities_of_chosen_tokens_is_found_
         engine.close()
 
 
+def test_chosen_tokens_are_not_requested_of_a_server_where_they_spoil_other_answers(
+    server: CompletionsServer, byte_tokenizer: Any
+) -> None:
+    """As in vLLM 0.32: whoever else uses the server would get wrong odds, and no error."""
+    server.takes_chosen = server.confuses = True
+    engine: Any = load_model(server.address, tokenizer=byte_tokenizer).engine
+    assert not engine.chooses
+    engine.close()
+
+
 def test_a_server_of_several_models_needs_a_name_that_it_has(server: CompletionsServer, byte_tokenizer: Any) -> None:
     server.models = [{**server.models[0], "id": name} for name in ("one", "two")]
     refused(server.address, "serves one, two: name one with model_name", tokenizer=byte_tokenizer)

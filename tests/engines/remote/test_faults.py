@@ -30,7 +30,7 @@ def expected(tiny_model: Model, depth: int = 5) -> list[tuple[int, ...]]:
     return [branch.token_ids for branch in Document(tiny_model, TEXT).lookahead(k=3, depth=depth).branches]
 
 
-@pytest.mark.parametrize("fault", ["500", "502", "503", "429 0.05", "cut", "half", "garbage", "html", "error"])
+@pytest.mark.parametrize("fault", ["500", "502", "503", "429 0.05", "cut", "half", "garbage", "html", "error", "few"])
 @pytest.mark.parametrize("request_number", [0, 1])
 def test_a_fault_that_passes_changes_no_branch(
     server: CompletionsServer, remote: Model, tiny_model: Model, fault: str, request_number: int
@@ -49,6 +49,7 @@ def test_a_fault_that_passes_changes_no_branch(
         ("503", r"is too busy \(503\); try again later"),
         ("429 0", r"is too busy \(429\); try again in 0 seconds"),
         ("html", "cannot be read: check whether it is a model's server"),
+        ("few", "has left out log-probabilities; try again"),
     ],
 )
 def test_a_fault_that_stays_is_a_sentence_after_some_attempts_and_then_all_works_again(

@@ -250,6 +250,26 @@ def test_chosen_tokens_are_requested_in_parts_and_of_many_the_whole_row(
     served.close()
 
 
+def test_the_row_of_all_tokens_that_a_typed_word_needs_is_fetched_once(byte_tokenizer: Any, tiny_model: Model) -> None:
+    served = CompletionsServer(tiny_model.hf_model, most_logprobs=-1)
+    engine: Any = load_model(served.address, tokenizer=byte_tokenizer).engine
+    tree = TokenTree()
+    first, second = tree.descend(tree.root, [5, 9]), tree.descend(tree.root, [5, 8])
+
+    def fetched(node: Any) -> int:
+        """How many requests for all tokens it takes; the row is that of a plain forward."""
+        scores = engine.score([node])
+        del served.bodies[:]
+        row = scores.row_at(node, range(200))
+        expected = served.next_logprobs(tree.token_ids(node))
+        assert row.tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+        return sum(body["logprobs"] == -1 for body in served.bodies)
+
+    assert [fetched(first), fetched(first), fetched(second), fetched(second), fetched(first)] == [1, 0, 1, 0, 1]
+    engine.close()
+    served.close()
+
+
 def test_whole_rows_have_no_log_total_as_they_are_no_logits(whole: Model) -> None:
     assert Document(whole, "Once upon").predict(row=True).log_total is None
 
