@@ -3,6 +3,7 @@
 /**
  * @import {AcceptDetail, BranchViewElement, BranchViewHandle, Choice, ChoiceSource, ComponentArguments, DrawnRow} from '../web/core/types.d.ts'
  */
+/** @import {FocusPosition} from './row_keys.js' */
 /** @import {BranchViewEvent, BranchViewState, Target} from '../web/core/branch_view_state.js' */
 import {
   INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
@@ -14,7 +15,7 @@ import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole} from '../web/core/awaited_row.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
-import {focusAt, focusFirst, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
+import {focusAt, focusFirst, focusPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
 import {listenToHolds} from './holds.js';
@@ -72,6 +73,11 @@ export class BranchView {
    * @type {ReturnType<typeof focusPosition>}
    */
   #lostFocus = null;
+  /**
+   * Where the focus was when a paint of an unfinished view with fewer buttons moved it, and where it went; null otherwise.
+   * @type {{from: FocusPosition, to: FocusPosition, revision: number} | null}
+   */
+  #movedFocus = null;
   /**
    * The position from which the focus follows a changed row, and the column where it goes; null for the changed piece.
    * @type {{line: number, column: number, goal: number | null} | null}
@@ -181,16 +187,26 @@ export class BranchView {
 
   /** @param {BranchViewState} before */
   #paintRows(before) {
-    const {root, state} = this, position = focusPosition(root) ?? (document.activeElement === document.body ? this.#lostFocus : null);
+    const {root, state} = this, position = this.#focusToKeep();
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
     paintCover(this.cover, state.drawn, {stored: Boolean(state.shown?.stored), leavesOutOthers: leavesOutOthers(state)});
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();
     this.#markReadOnly();
-    if (position && !focusPosition(root)) focusAt(root, position);
+    if (position && (this.#movedFocus || !focusPosition(root))) focusAt(root, position);
+    const now = focusPosition(root), isMoved = position && now && !isSamePosition(position, now) && state.status.state === 'thinking';
+    this.#movedFocus = isMoved ? {from: position, to: now, revision: state.expectedRevision} : null;
     if (position) this.#followChange(position, before);
-    this.#lostFocus = focusPosition(root) ? null : position;
+    this.#lostFocus = now ? null : position;
     keepTabStop(root);
+  }
+
+  /** The position that the focus is to have after a paint: where it is, or was before a paint with fewer buttons; null if elsewhere. */
+  #focusToKeep() {
+    const position = focusPosition(this.root) ?? (document.activeElement === document.body ? this.#lostFocus : null), moved = this.#movedFocus;
+    if (moved && moved.revision === this.state.expectedRevision && position && isSamePosition(position, moved.to)) return moved.from;
+    this.#movedFocus = null;
+    return position;
   }
 
   /**

@@ -4,7 +4,7 @@
 /** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
 /** @import {Overlap} from '../web/core/token_spacing.js' */
 import {
-  AT_MOST, PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
+  AT_MOST, PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, changedPhrase, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenOdds, spokenText, visibleText,
@@ -68,7 +68,7 @@ function paintRow(node, row, {index, typed, fork, hasKeys}) {
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-changing', row.changing);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
-  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, spokenOdds(label), cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
+  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, changedPhrase(row, typed), spokenOdds(label), cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'data-tip', row.changing ? label : `${label}. ${SHARE_MEANING}${row.share.bound ? ` ${AT_MOST}` : ''}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setAttribute(find(node, '.key'), 'data-tip', hasKeys && index < KEYS ? keySentence(index + 1) : null);

@@ -45,6 +45,9 @@ export function focusPosition(root) {
   return line < 0 ? null : {line, column: all[line].indexOf(node), token: node.matches('.token')};
 }
 
+/** @type {(one: FocusPosition, other: FocusPosition) => boolean} */
+export const isSamePosition = (one, other) => one.line === other.line && one.column === other.column && one.token === other.token;
+
 /**
  * Focus the button at a position, or the nearest one. A position among the rows stays there while there are any.
  * @param {HTMLElement} root

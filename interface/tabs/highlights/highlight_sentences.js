@@ -8,6 +8,8 @@ const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookah
 const MOST_TIMES = 100_000;   // larger ratios are shown as more than this
 const FEW_WORDS = 2;           // before a word: of what follows them the model knows little
 const NOTABLE_TIMES = 10;      // a word is marked at first where the model's first choice was so many times likelier, or more
+const HIGH_RANK = 10;          // from this rank on, the rank alone says that the word is a surprise
+const NEARLY = 1.5;            // a first choice that is fewer times likelier is hardly likelier
 const NOT_PREDICTED = 'No text comes before it, so the model did not predict it.';
 
 /** @param {number} logprob */
@@ -34,6 +36,12 @@ const continuedSign = (one, entry) => (!one.end && endsInWord(one.text ?? '') &&
  */
 export const alternativeLabel = (one, entry) => continuationLabel(one) + continuedSign(one, entry);
 
+/**
+ * The same as a screen reader is to say it.
+ * @type {typeof alternativeLabel}
+ */
+const spokenAlternative = (one, entry) => spokenLabel(one) + (continuedSign(one, entry) && ', or a longer word');
+
 /** What the figures of `wordSummary` mean. */
 export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, in bits: 1 for a chance of 50\u00a0%, 10 for one of 0.1\u00a0%. Entropy: how uncertain the model was before it, in bits: 0 is certain, 1 is two equally likely tokens.';
 
@@ -53,7 +61,7 @@ const ordinal = number => `${formatNumber(number)}${ENDINGS[ordinals.select(numb
 
 /**
  * What the model expected, and where the person's word stood among its choices: the one sentence that a class is to see.
- * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token' | 'end' | 'word'> & {alternatives: Pick<Alternative, 'id' | 'text' | 'end'>[]}} entry
+ * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token' | 'end' | 'word'> & Partial<Pick<HighlightEntry, 'loss' | 'excess'>> & {alternatives: Pick<Alternative, 'id' | 'text' | 'end'>[]}} entry
  * @param {string} [word] the text of the whole word; the entry may be a part of it
  * @param {string} [begun] what the word has before the entry
  */
@@ -65,7 +73,19 @@ export function headline(entry, word = entry.token, begun = '') {
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
   const after = begun.trim() && ` after ${quotedText(begun)}`;
   if (rank === 1) return `The model expected ${first}${after}; ${own} was its first choice${part}.`;
-  return `The model expected ${first}${after}; ${own} was its ${ordinal(rank)} choice${part}.`;
+  return `The model expected ${first}${after}; ${own} was its ${ordinal(rank)} choice${part}${rarerClause(entry)}.`;
+}
+
+/**
+ * How much less likely a word was than the model's first choice: a low rank alone would look like no surprise. Empty for a high
+ * rank, which says enough, and where the odds are those of several tokens.
+ * @param {Pick<HighlightEntry, 'ids' | 'rank'> & Partial<Pick<HighlightEntry, 'loss' | 'excess'>>} entry
+ */
+function rarerClause({ids, rank, loss, excess}) {
+  if (ids.length > 1 || rank === null || rank >= HIGH_RANK || loss === null || excess === undefined || excess === null) return '';
+  const times = Number(Math.exp(excess).toPrecision(2));
+  if (times < NEARLY) return ', nearly as likely';
+  return `, ${times > MOST_TIMES ? `more than ${formatNumber(MOST_TIMES)}` : times < 10 ? times : formatNumber(times)} times less likely`;
 }
 
 /**
@@ -159,10 +179,10 @@ export function spokenDetails({entry, text, begun, before}, fits, withFigures) {
   const verdicts = new Map(fits.map(fit => [fit.id, fit]));
   const alternatives = entry.alternatives.map(one => {
     const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && fitPhrase(fit);
-    return [spokenLabel(one), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(' ');
+    return [spokenAlternative(one, entry), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(' ');
   });
   const sentences = [headline(entry, text, begun), beginningSentence(entry, before, begun), withFigures && `${wordSummary(entry)}.`];
-  return [...sentences, alternatives.length > 0 && `Alternatives: ${alternatives.join(', ')}.`].filter(Boolean).map(one => spokenSentence(String(one))).join(' ');
+  return [...sentences, alternatives.length > 0 && `Alternatives: ${alternatives.join('; ')}.`].filter(Boolean).map(one => spokenSentence(String(one))).join(' ');
 }
 
 /**
@@ -206,8 +226,9 @@ export const fitMeaning = ({following: words}) =>
 export const alternativesSentence = entry =>
   entry.alternatives.map(one => `${alternativeLabel(one, entry)} ${formatPercent({p: one.probability})}`).join(' · ');
 
-/** The same as a screen reader is to say it. @param {Pick<HighlightEntry, 'alternatives'>} entry */
-export const spokenAlternatives = entry => entry.alternatives.map(one => `${spokenLabel(one)} ${formatPercent({p: one.probability})}`).join(', ');
+/** The same as a screen reader is to say it. @param {Pick<HighlightEntry, 'alternatives' | 'ids' | 'place' | 'end' | 'word'>} entry */
+export const spokenAlternatives = entry =>
+  entry.alternatives.map(one => `${spokenAlternative(one, entry)} ${formatPercent({p: one.probability})}`).join('; ');
 
 /**
  * How likely the next words are after an alternative, compared to after one's own word; empty if unknown. Lines break at

@@ -87,7 +87,7 @@ class CachePage extends ExperimentPage {
 function plotsOf({steps, precisions}) {
   const x = steps.map(({depth}) => depth), {runs, compared} = steps[steps.length - 1], positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
   return [
-    {title: `The largest difference in a row, as a part of the row’s largest ${compared}`, unit: 'difference', x, table: TABLE, logarithmic: true, lines: [
+    {title: `The largest difference in a row, as a part of the row’s largest ${compared}`, unit: 'difference', x, table: TABLE, logarithmic: true, parts: true, lines: [
       {name: 'difference', y: steps.map(row => positive(row.relative_difference))}, {name: 'counts as equal', y: steps.map(({bound}) => bound), dash: 'dash', faint: true},
     ]},
     {title: `The time from the prompt to this depth${runs > 1 ? `, the median of ${runs} runs, with the shortest and the longest` : ''}`, unit: 'seconds', x, table: TABLE, lines: [
@@ -97,7 +97,7 @@ function plotsOf({steps, precisions}) {
     {title: 'How many times as long it takes without the cache', unit: 'times', x, table: TABLE, lines: [
       {name: 'ratio', y: steps.map(row => row.uncached_seconds / row.cached_seconds)},
     ]},
-    ...precisions.length ? [{title: 'How far the logits in float32 and in bfloat16 differ, as a part of the row’s largest logit', unit: 'difference', x: precisions.map(({depth}) => depth), table: 'the sentence above', lines: [
+    ...precisions.length ? [{title: 'How far the logits in float32 and in bfloat16 differ, as a part of the row’s largest logit', unit: 'difference', parts: true, x: precisions.map(({depth}) => depth), table: 'the sentence above', lines: [
       {name: 'difference', y: precisions.map(step => step.relative_difference)},
       {name: 'another token is the likeliest', y: precisions.map(step => (step.other_tokens ? step.relative_difference : null)), points: true},
     ]}] : [],

@@ -17,6 +17,7 @@ import {make} from '../../web/ui/elements.js';
  * @property {number[]} x
  * @property {PlotLine[]} lines
  * @property {boolean} [logarithmic]
+ * @property {boolean} [parts] whether the values are parts of a whole, which are written as per cent
  * @property {string[]} [labels] of the values of x: then the values are drawn as bars, side by side, except points
  * @property {string} [below] the name of the x axis, "depth" unless given
  * @property {string} table what has the plot's figures: "the table of every depth"
@@ -62,7 +63,7 @@ function colours() {
  * @param {Plot} plot
  * @param {ReturnType<typeof colours>} palette
  */
-export function plotlyFigure({x, lines, unit, labels, logarithmic = false, below = 'depth'}, palette) {
+export function plotlyFigure({x, lines, unit, labels, logarithmic = false, parts = false, below = 'depth'}, palette) {
   const axis = {color: palette.soft, gridcolor: palette.line, linecolor: palette.line, zeroline: false, automargin: true};
   const paper = palette.dark ? '#22211f' : '#ffffff';
   return {
@@ -80,7 +81,7 @@ export function plotlyFigure({x, lines, unit, labels, logarithmic = false, below
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: {family: variable('--sans') || 'sans-serif', size: 12, color: palette.ink},
       xaxis: {...axis, title: {text: below, standoff: 4}, ...(labels ? {tickvals: x, ticktext: labels, autotickangles: [0, -30, -60]} : {rangemode: 'tozero'})},
-      yaxis: {...axis, title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
+      yaxis: {...axis, ...(parts && {tickformat: '.1~p', hoverformat: '.2~p'}), ...(parts && logarithmic && {dtick: 1}), title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
       showlegend: lines.length > 1,
       legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font: {color: palette.ink}},
       hovermode: 'x unified', hoverlabel: {bgcolor: paper, font: {color: palette.ink}},

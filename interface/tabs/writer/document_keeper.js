@@ -98,6 +98,9 @@ export class DocumentKeeper {
   /** The title of the open document. */
   get name() { return this.library.current ? titleOf({name: this.library.current.name, text: this.draft.text}) : 'Untitled'; }
 
+  /** The name that the open document was given; empty if it has none. */
+  get givenName() { return this.library.current?.name ?? ''; }
+
   /** @returns {DocumentFields} */
   snapshot() {
     const {text, on} = this.instruction, {settings, seen, model} = this.hooks;
@@ -291,8 +294,8 @@ export class DocumentKeeper {
 
   /** @param {DocumentLink} linked */
   #showLink(linked) {
-    const {instruction, text, spans, accepted, history, play} = linked;
-    this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)}, linkName(text));
+    const {instruction, text, name, spans, accepted, history, play} = linked;
+    this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)}, linkName({text, name}));
     this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
     const done = () => { if (play) this.play(); };
     if (instruction) this.offer(instruction, () => this.instruction.set(instruction), done);

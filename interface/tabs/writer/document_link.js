@@ -1,4 +1,4 @@
-// A document as a link: text, settings, seed, instruction, model, what was chosen, and for a replay its history, in the
+// A document as a link: text, name, settings, seed, instruction, model, what was chosen, and for a replay its history, in the
 // fragment, which no server receives.
 /** @import {DocumentLink} from '../../web/core/types.d.ts' */
 import {isPlainObject} from '../../web/core/json_values.js';
@@ -8,6 +8,7 @@ const MARK = '#t=';
 const VERSION = 1;
 const MOST_INFLATED = 1024 * 1024;   // bytes
 const MOST_PACKED = 512 * 1024;      // characters of a link that is opened
+const MOST_LABEL = 200;              // characters of a name
 export const MOST_LINK = 8192;       // characters of a link that mail and chat programs keep whole
 
 const BROKEN = 'This link is broken: part of it is missing or changed. Nothing was opened; ask for it once more.';
@@ -67,9 +68,9 @@ function fromBase64(text) {
  * The fragment of a document, with its number sign.
  * @param {{text: string} & Partial<DocumentLink>} link
  */
-export async function encodeLink({text, settings = null, seed = null, instruction = null, model = null, spans, accepted, history, play}) {
+export async function encodeLink({text, name, settings = null, seed = null, instruction = null, model = null, spans, accepted, history, play}) {
   if (!('CompressionStream' in globalThis)) throw new Error(UNSUPPORTED);
-  const packed = JSON.stringify({version: VERSION, text, settings, seed, instruction, model, spans, accepted, history, play});
+  const packed = JSON.stringify({version: VERSION, text, name: name || undefined, settings, seed, instruction, model, spans, accepted, history, play});
   const bytes = new TextEncoder().encode(packed);
   return MARK + toBase64(await bytesOf(streamOf(bytes).pipeThrough(new CompressionStream('deflate-raw')), Infinity));
 }
@@ -110,7 +111,8 @@ function linkOf(bytes) {
     settings: settingsFrom(value.settings),
     seed: Number.isSafeInteger(value.seed) ? value.seed : null,
     instruction: stringOrNull(value.instruction),
-    model: stringOrNull(value.model)?.slice(0, 200) ?? null,
+    model: stringOrNull(value.model)?.slice(0, MOST_LABEL) ?? null,
+    ...(stringOrNull(value.name) && {name: value.name.slice(0, MOST_LABEL)}),
     ...(spans && {spans}),
     ...(accepted && {accepted}),
     ...(history && {history}),

@@ -3,6 +3,7 @@
 import {countWords, excerpt} from '../../web/core/text_words.js';
 
 const TITLE = 48;   // characters
+const FROM_LINK = ' (from a link)';
 
 /**
  * A document's name, else the beginning of its text.
@@ -11,10 +12,11 @@ const TITLE = 48;   // characters
 export const titleOf = ({name, text}) => name || excerpt(text, TITLE) || 'Untitled';
 
 /**
- * The name of a document that a link opens; empty if it has no text.
- * @param {string} text
+ * The name of a document that a link opens; empty if it has neither name nor text.
+ * @param {{text: string, name?: string}} linked
  */
-export const linkName = text => (text.trim() ? `${titleOf({name: '', text})} (from a link)` : '');
+export const linkName = ({text, name = ''}) =>
+  (name || text.trim() ? `${titleOf({name: name.replace(FROM_LINK, ''), text})}${FROM_LINK}` : '');
 
 /**
  * The name of a copy: "A", "A (copy)", "A (copy 2)" …

@@ -18,8 +18,8 @@ const NOT_MARKED = 'Which words were chosen did not fit into the link; a file ho
  * @param {string} address
  */
 async function linkOf(document, address) {
-  const {text, settings, model, instruction, instructed, spans, accepted} = document;
-  const least = {text, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null};
+  const {text, name, settings, model, instruction, instructed, spans, accepted} = document;
+  const least = {text, name, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null};
   let link = '', marked = false;
   for (const more of [{spans, accepted}, {spans}, {}]) {
     link = address + await encodeLink({...least, ...more});
@@ -35,8 +35,8 @@ async function linkOf(document, address) {
  * @param {string} address
  */
 async function replayLinkOf(document, address) {
-  const {text, settings, model, instruction, instructed, spans, history} = document;
-  const others = {settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null};
+  const {text, name, settings, model, instruction, instructed, spans, history} = document;
+  const others = {name, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null};
   return address + await encodeLink({text, spans, history: historyToReplay(history), play: true, ...others});
 }
 
@@ -78,7 +78,7 @@ export function shareDialog(dialog, {keeper, hooks}) {
     find(dialog, '#share-title').textContent = play ? 'A link that plays how this text was made' : 'A link to this text';
     const {address, sentence, local} = publicAddress(location, hooks.publicAddress());
     try {
-      const document = keeper.snapshot();
+      const document = {...keeper.snapshot(), name: keeper.givenName};
       const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, address);
       if (link.length > MOST_LINK) paint({warns: tooLong(play ? 'replay' : 'text', link.length)});
       else paint({link, warns: sentence, notes: marked ? '' : NOT_MARKED, local});

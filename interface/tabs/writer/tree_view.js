@@ -47,6 +47,7 @@ export class TreeView extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #lazy;                             // the timer of a paint that can wait
   #centred = '';                     // what the drawing was last centred for
+  #unannounced = false;              // whether the drawing is to be announced once it is complete
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
   /** @type {TreeNode | null} */
@@ -100,8 +101,15 @@ export class TreeView extends EventTarget {
   /** @param {boolean} shown */
   show(shown) {
     this.panel.hidden = !shown;
-    this.#centred = '';
+    this.#begin();
     this.#schedule();
+  }
+
+  /** The next drawing is another one: it is centred, and announced. */
+  #begin() {
+    this.#centred = '';
+    this.#unannounced = true;
+    setText(find(this.panel, '.tree-announcement'), '');
   }
 
   get #shapes() { return [...this.panel.querySelectorAll('input')].filter(({type}) => type === 'radio'); }
@@ -128,7 +136,7 @@ export class TreeView extends EventTarget {
     branches.addEventListener('point', () => this.#showBan());
     branches.addEventListener('enter', event => { if (!panel.hidden && this.input.focusFirst()) event.preventDefault(); });
     panel.addEventListener('change', () => {
-      this.#centred = '';
+      this.#begin();
       this.viewport.release();
       this.#changed();
     });
@@ -193,13 +201,20 @@ export class TreeView extends EventTarget {
     const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
     setAttribute(svg, 'aria-label', `${this.session.checked ? 'The session' : 'The branches'} as a ${this.#river ? 'river' : 'tree'}: ${sentence}`);
     setText(find(this.panel, '.tree-says'), sentence);
-    if (!this.#centred) setText(find(this.panel, '.tree-announcement'), sentence);
+    this.#announce(sentence);
     input.keepTabStop(layout.nodes);
     if (focused && !input.hasFocus) input.focusFirst();
     // The drawing moves only when the text has. While branches grow it moves to where it had no room to move to before.
     const centred = `${this.#end.revision} ${this.session.checked}`;
     if (centred !== this.#centred || viewport.lacksRoom) viewport.reveal(here.x, here.y);
     this.#centred = centred;
+  }
+
+  /** Announce the first complete drawing since the tree was shown or its settings changed. @param {string} sentence */
+  #announce(sentence) {
+    if (!this.#unannounced || this.branches.branchView.state() === 'thinking') return;
+    setText(find(this.panel, '.tree-announcement'), sentence);
+    this.#unannounced = false;
   }
 
   /** @param {LaidNode[]} nodes */

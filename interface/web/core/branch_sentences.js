@@ -132,9 +132,9 @@ export function settingsClause(settings) {
 export function coverageCaption(drawn) {
   const {top_p: topP = 1, temperature = 1} = drawn.wanted;
   if (temperature > 0 && topP < 1) return `of what top-p ${topP} leaves`;
-  const ofWords = (drawn.wordError ?? null) !== null;
+  const ofWords = (drawn.wordError ?? null) !== null, heat = temperature === 1 ? '' : ` at temperature ${temperature}`;
   // Rows that are told apart by several tokens hold neither one word nor one token each.
-  return `of what the model thinks comes next${ofWords ? ', in words' : drawn.firsts === false ? '' : ', in tokens'}`;
+  return `of what ${heat ? '' : 'the model thinks '}comes next${heat}${ofWords ? ', in words' : drawn.firsts === false ? '' : ', in tokens'}`;
 }
 
 /**
@@ -379,6 +379,16 @@ export function noRowsSentence({state, paused, selected}) {
 export function spokenBeginning({pieces, pinned}, before, size = pieces.length) {
   const text = pieces.slice(0, size).map(piece => piece.text).join(''), letters = pinned ? '' : continuedLetters(before, text);
   return letters + spokenText(text).trim();
+}
+
+/**
+ * What a person has written into a row, with what stands before it there, as a phrase; empty if nothing.
+ * @param {SpokenRow} row
+ * @param {string} before the end of the text before the rows
+ */
+export function changedPhrase(row, before) {
+  const last = row.pieces.findLastIndex(({isEdited}) => isEdited);
+  return last < 0 ? '' : `changed by you to “${spokenBeginning(row, before, last + 1)}”`;
 }
 
 /**

@@ -57,7 +57,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number, textChanged?: boolean}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceTab', text: string} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceTab', text: string | null} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. Alt+P continues it.';
@@ -238,11 +238,13 @@ function expect(state, {revision, textChanged = true}) {
 }
 
 /**
- * The same text is announced once, however often its view is shown; another text in its place is announced again.
- * @type {(state: BranchViewState, text: string) => BranchViewState}
+ * The same text is announced once, however often its view is shown; another text in its place is announced again, and so is the
+ * same one after the focus was elsewhere: then `text` was null.
+ * @type {(state: BranchViewState, text: string | null) => BranchViewState}
  */
 function announceTab(state, text) {
   const {tabText} = state;
+  if (text === null) return {...state, tabText: tabText && '', tabAnnouncement: ''};
   if (text === tabText) return state;
   return {...state, tabText: text, tabAnnouncement: text ? tabSentence(text, tabText !== null) : ''};
 }

@@ -75,7 +75,7 @@ const WRITE_WORDS = {...WORDS, lines: [
   ...WORDS.lines.slice(3),
   ['depth', 'how many tokens long each row is; one that you change has so many tokens after your change'],
   ['temperature', 'it changes the chances: below 1 likely words become likelier still, for safer text; above 1 unlikely words gain, for stranger text; 1 is the model as it is'],
-  ['fork', 'a place where a row splits: up to there two rows have the same tokens, then each continues with another one. In “forks”, a row splits wherever a token other than the likeliest has a chance of 5 % or more too, and of these rows those with the highest shares are shown. A line that forks stands before the token with which a row leaves one above it'],
+  ['fork', 'a place where a row splits: up to there two rows have the same tokens, then each continues with another one. In “forks”, a row splits wherever a token other than the likeliest has a chance of 5 % or more too, and of these rows those with the highest shares are shown. A bracket leads from your text to the rows that part right after it; a line that forks stands before the token with which a row leaves one above it later'],
 ]};
 
 /** @type {Topic} */

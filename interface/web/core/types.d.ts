@@ -551,6 +551,8 @@ export interface DocumentCard {
 /** The content of a link. */
 export interface DocumentLink {
   text: string;
+  /** The name that the document was given. */
+  name?: string;
   settings: StoredSettings | null;
   seed: number | null;
   instruction: string | null;

@@ -138,6 +138,8 @@ export class BranchController {
     const {branches, draft, buttons} = this;
     draft.addEventListener('change', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
+    draft.box.addEventListener('blur', () => dispatch(this.#keyed, 'announceTab', {text: null}));
+    draft.box.addEventListener('focus', () => { if (this.#keyed.branchView.state() === 'settled') this.#settled(); });
     onDetail(draft, 'change', ({kind, text}) => {
       if (kind === 'undo' || kind === 'redo') this.#confirm(kind === 'undo' ? 'undone' : 'redone', text);
       if (!PROMPT_KINDS.includes(kind)) this.edits.textChanged();
@@ -357,7 +359,7 @@ export class BranchController {
     this.ghost.refresh();
   }
 
-  /** The branches of the present text are complete. */
+  /** The branches of the present text are complete, or the focus has come back to it: let what Tab inserts be announced. */
   #settled() {
     const {draft} = this, {revision} = draft;
     // Only a paint tells whether the grey text has room.

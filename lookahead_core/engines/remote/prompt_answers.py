@@ -56,10 +56,11 @@ def answers(
     All prompts must have the same `chosen`. `logprobs` is that of `Completions.tokens`, and `least` the number that
     each token must come with where none are `chosen`; `most_tokens` is the servers' context with new tokens. `key` is
     the person's, which chooses the replica and is the salt. `on_request` is called with the prompts of each request and
-    its replica. There is one request, and more where there are too many prompts for one, where an answer breaks off, where a token was not the likeliest one, or where the `gate` was closed for a
-    while. After a fault the next request may go to another replica, with the tokens that have come. The generator may
-    be closed at any time, which ends the request; it ends early if the gate is abandoned. Raises LookaheadError,
-    ModelError, and a ServerFault that has not passed.
+    its replica. There is one request, and more where there are too many prompts for one, where an answer breaks off,
+    where a token was not the likeliest one, or where the `gate` was closed for a while. After a fault the next request
+    may go to another replica, with the tokens that have come. The generator may be closed at any time, which ends the
+    request; it ends early if the gate is abandoned. Raises LookaheadError, ModelError, and a ServerFault that has not
+    passed.
     """
     retries = Retries()
     most = MOST_WHOLE_ROWS if logprobs == ALL else MOST_PROMPTS

@@ -8,6 +8,7 @@ import random
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,25 @@ def test_with_all_log_probabilities_other_options_are_those_of_the_local_engine(
         found = Document(remote, text).lookahead(k=3, depth=4, **options)
         assert [branch.token_ids for branch in found.branches] == [branch.token_ids for branch in expected.branches]
         assert found.coverage == pytest.approx(expected.coverage, abs=1e-3)
+
+
+def test_while_typed_words_are_completed_other_people_get_their_own_odds(
+    remote: Model, default_model: Model, texts: list[str]
+) -> None:
+    """With the odds of chosen tokens in the same batch, vLLM 0.32 takes those of the likeliest from all other answers."""
+    cases = [(text[: 60 + 7 * number], bool(number % 2)) for number, text in enumerate(texts[:24])]
+
+    def branches(model: Model, text: str, heal: bool) -> list[tuple[tuple[int, ...], list[float]]]:
+        result = Document(model, text).lookahead(k=3, depth=6, heal=heal)
+        return [(branch.token_ids, [round(each, 2) for each in branch.logprobs]) for branch in result.branches]
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda case: branches(remote, *case), cases))
+    for case, each in zip(cases, found, strict=True):
+        expected = branches(default_model, *case)
+        assert [ids for ids, _ in each] == [ids for ids, _ in expected]
+        for (_, mine), (_, theirs) in zip(each, expected, strict=True):
+            assert mine == pytest.approx(theirs, abs=0.02)
 
 
 def test_abandoning_a_lookahead_frees_the_server(remote: Model, address: str) -> None:

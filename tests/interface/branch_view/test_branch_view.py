@@ -1069,6 +1069,23 @@ def test_enter_accepts_and_focus_stays_through_the_next_paint(bench: Bench) -> N
     assert bench.focused()[:2] == ["2", "1"]
 
 
+def test_the_focus_returns_to_its_row_when_an_unfinished_view_had_fewer_rows(bench: Bench) -> None:
+    """As after a ban: the first views of the new rows may have one row."""
+    bench.show(likely(), revision=1)
+    bench.token(3, 2).focus()
+    bench.send("expect", revision=2)
+    bench.show(likely(1, 1), revision=2, state="thinking")
+    assert bench.focused()[:2] == ["0", "0"]
+    bench.show(likely(5, 2), revision=2, state="thinking")
+    bench.show(likely(), revision=2, state="settled")
+    assert bench.focused()[:2] == ["3", "2"]
+    bench.send("expect", revision=3)
+    bench.show(likely(2), revision=3, state="thinking")
+    bench.press("ArrowUp")
+    bench.show(likely(), revision=3, state="settled")
+    assert bench.focused()[:2] == ["0", "2"], "the person has moved on"
+
+
 def test_a_digit_takes_that_rows_next_word_only_with_focus_among_the_branches(bench: Bench) -> None:
     view = likely()
     view["branches"][1]["pieces"][0]["ends"] = 0

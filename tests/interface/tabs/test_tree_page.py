@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,17 @@ def test_a_node_can_be_banned_with_the_mouse_and_nothing_moves(tree: Visit) -> N
     assert ban.inner_text() == named
     mouse.click(x, y)
     expect(tree.page.locator("#controls .never button")).to_have_count(1)
+
+
+def test_what_a_screen_reader_is_told_of_the_tree_is_what_it_shows(tree: Visit) -> None:
+    said, shown = tree.page.locator(".tree-announcement"), tree.page.locator(".tree-says")
+    expect(said).to_have_text(shown.inner_text())
+    choose(tree, "view", "compare")
+    expect(said).to_have_text("")
+    choose(tree, "view", "tree")
+    tree.wait_until_settled()
+    expect(said).to_have_text(re.compile(r"^\d+ branches"))
+    assert said.inner_text() == shown.inner_text()
 
 
 def test_by_keyboard_alone(tree: Visit) -> None:

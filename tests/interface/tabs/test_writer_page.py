@@ -232,6 +232,9 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
     tiny.wait_until_settled()
     tiny.page.wait_for_timeout(300)
     assert announced.text_content() == "", "Tab inserts nothing while the focus is in the branches"
+    press(tiny, "Alt+ArrowUp")
+    ghost = wait_for_ghost(tiny)
+    browsers.expect(announced).to_have_text(f"Tab inserts “{ghost.strip()}”.")
 
 
 @pytest.mark.slow

@@ -95,6 +95,16 @@ test('an alternative is marked where its word may be longer, and one’s own tok
   assert.equal(label(' light', {id: 12}, {...entry, token: ' light', word: [3, 15]}), 'light…');
 });
 
+test('the headline says how much less likely a word of a low rank was', () => {
+  const end = times => said(sentences.headline({...expected(' sea'), excess: Math.log(times)})).split('3rd choice')[1];
+  assert.deepEqual([1.2, 2.04, 37.4, 4567, 1e9].map(end), [
+    ', nearly as likely.', ', 2 times less likely.', ', 37 times less likely.', ', 4,600 times less likely.', ', more than 100,000 times less likely.',
+  ]);
+  assert.match(sentences.headline({...expected(' sea'), excess: 5, rank: 10}), /10th choice\.$/, 'a high rank says enough');
+  assert.match(sentences.headline({...expected(' sea'), excess: 5, rank: 1}), /first choice\.$/);
+  assert.match(sentences.headline({...expected('s'), excess: 5, token: '🙂', ids: [1, 2], place: 1}), /at part 2 of 2\.$/, 'the odds are those of both');
+});
+
 test('the headline of the first word says that there is nothing to expect', () => {
   assert.match(sentences.headline({...entry, rank: null, alternatives: []}), /^No text comes before this word/);
 });
@@ -107,9 +117,12 @@ test('a screen reader says quoted signs by their names, and the details of a wor
   assert.equal(figures.replaceAll('\u00a0', ' '), 'The model expected “comma”; your word “keeper” was its 3rd choice. “keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits. Alternatives: comma 20 %.');
 });
 
-test('a screen reader says the alternatives of a token between commas, signs by their names', () => {
+test('a screen reader says the alternatives of a token one by one, signs by their names, and where a word may be longer', () => {
   const two = [{id: 1, text: ',', end: false, probability: 0.2}, {id: 2, text: ' sea', end: false, probability: 0.1}];
-  assert.equal(sentences.spokenAlternatives({alternatives: two}).replaceAll('\u00a0', ' '), 'comma 20 %, sea 10 %');
+  const after = {...entry, ids: [7], place: 0, alternatives: two};
+  assert.equal(sentences.spokenAlternatives(after).replaceAll('\u00a0', ' '), 'comma 20 %; sea, or a longer word 10 %');
+  const details = sentences.spokenDetails({entry: {...after, rank: 3}, text: ' keeper', begun: '', before: 9}, [], false);
+  assert.match(details, /Alternatives: comma; sea, or a longer word\.$/);
 });
 
 test('near the beginning of a text the card says why a word is a surprise there', () => {

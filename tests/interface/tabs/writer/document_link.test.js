@@ -38,6 +38,12 @@ test('a long text is packed whole', async () => {
   assert.equal((await decodeLink(await encodeLink({text}))).text, text);
 });
 
+test('a link brings the name that a document was given, and none if it has none', async () => {
+  const named = async name => (await decodeLink(await encodeLink({...DOCUMENT, name}))).name;
+  assert.deepEqual([await named('My story'), await named(''), await named('n'.repeat(300))], ['My story', undefined, 'n'.repeat(200)]);
+  assert.equal((await decodeLink(fragmentOf(JSON.stringify({text: 'a', name: ['x']})))).name, undefined);
+});
+
 test('missing fields of a document are null', async () => {
   assert.deepEqual(await decodeLink(await encodeLink({text: ''})), {text: '', settings: null, seed: null, instruction: null, model: null});
 });

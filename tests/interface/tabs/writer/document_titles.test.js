@@ -20,8 +20,10 @@ test('a title that is cut ends with a whole word', () => {
 });
 
 test('a document from a link is told apart from the one that the link was made from', () => {
-  assert.equal(linkName('The sea slept'), 'The sea slept (from a link)');
-  assert.equal(linkName(' '), '');
+  assert.equal(linkName({text: 'The sea slept'}), 'The sea slept (from a link)');
+  assert.equal(linkName({text: 'The sea slept', name: 'My story'}), 'My story (from a link)');
+  assert.equal(linkName({text: 'The sea slept', name: 'My story (from a link)'}), 'My story (from a link)', 'a link to what a link brought');
+  assert.equal(linkName({text: ' '}), '');
 });
 
 test('copies are numbered', () => {

@@ -39,6 +39,8 @@ test('the coverage sentence says how many branches there are and what they hold'
   const begun = {given: ' lig', wanted: {}, without: [], rows: [{pieces: [{text: 'ht'}]}]};
   assert.equal(words.coverageCaption({...begun, wordError: 0}), 'of what the model thinks comes next, in words');
   assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks comes next');
+  const heated = temperature => words.coverageCaption({given: '', wanted: {temperature}, without: [], rows: []});
+  assert.deepEqual([heated(1.7), heated(0)], ['of what comes next at temperature 1.7, in tokens', 'of what comes next at temperature 0, in tokens']);
 });
 
 test('where rows lengthen the last word, it is said that another temperature moves them', () => {
@@ -284,4 +286,10 @@ test('where everything else lists nothing it says why, and its tip promises no c
   assert.match(why({top_p: 0.9}), /^nothing: top-p 0.9 /);
   assert.ok(words.elseTip(true).endsWith(' A click lists the likeliest of them.'));
   assert.doesNotMatch(words.elseTip(false), /click|…/);
+});
+
+test('a row that a person has changed is named by what it became', () => {
+  const pieces = [{text: ' quiet'}, {text: ' old', isEdited: true}, {text: ' sea'}];
+  assert.equal(words.changedPhrase({pieces}, 'The'), 'changed by you to “quiet old”');
+  assert.equal(words.changedPhrase({pieces: [{text: ' sea'}]}, 'The'), '');
 });

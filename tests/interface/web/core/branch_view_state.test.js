@@ -162,6 +162,10 @@ test('what Tab inserts is announced once for the same grey text', () => {
   const other = run([show(2, likelyView()), grey(' ship')], first);
   assert.equal(other.tabAnnouncement, 'Tab inserts “ship”.');
   assert.equal(run([show(3, likelyView()), grey(''), show(4, likelyView()), grey(' ship')], other).tabAnnouncement, 'Tab inserts “ship”.');
+  const away = run([grey(null)], other);
+  assert.equal(away.tabAnnouncement, '', 'the focus is elsewhere');
+  assert.equal(run([grey(' ship')], away).tabAnnouncement, 'Tab inserts “ship”.', 'and has come back');
+  assert.match(run([grey(null), grey(' sea')], INITIAL_STATE).tabAnnouncement, /leaves the text box/, 'the first time, how to leave the box too');
 });
 
 test('a piece of a word that was begun is described as a part of the whole word', () => {
