@@ -15,7 +15,7 @@ import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole} from '../web/core/awaited_row.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
-import {focusAt, focusFirst, focusPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
+import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
 import {listenToHolds} from './holds.js';
@@ -74,7 +74,8 @@ export class BranchView {
    */
   #lostFocus = null;
   /**
-   * Where the focus was when a paint of an unfinished view with fewer buttons moved it, and where it went; null otherwise.
+   * Where the focus was when a paint of an unfinished view of the same text with fewer buttons moved it, as after a ban, and
+   * where it went; null otherwise.
    * @type {{from: FocusPosition, to: FocusPosition, revision: number} | null}
    */
   #movedFocus = null;
@@ -193,8 +194,9 @@ export class BranchView {
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();
     this.#markReadOnly();
-    if (position && (this.#movedFocus || !focusPosition(root))) focusAt(root, position);
-    const now = focusPosition(root), isMoved = position && now && !isSamePosition(position, now) && state.status.state === 'thinking';
+    if (position && (!focusPosition(root) || (this.#movedFocus && hasPosition(root, position)))) focusAt(root, position);
+    const now = focusPosition(root), sameText = this.#movedFocus || !before.textChanged;
+    const isMoved = position && now && !isSamePosition(position, now) && sameText && state.status.state === 'thinking';
     this.#movedFocus = isMoved ? {from: position, to: now, revision: state.expectedRevision} : null;
     if (position) this.#followChange(position, before);
     this.#lostFocus = now ? null : position;

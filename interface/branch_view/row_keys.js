@@ -45,6 +45,9 @@ export function focusPosition(root) {
   return line < 0 ? null : {line, column: all[line].indexOf(node), token: node.matches('.token')};
 }
 
+/** Whether there is a button at a position. @type {(root: HTMLElement, position: FocusPosition) => boolean} */
+export const hasPosition = (root, {line, column}) => column < (buttonLines(root)[line]?.length ?? 0);
+
 /** @type {(one: FocusPosition, other: FocusPosition) => boolean} */
 export const isSamePosition = (one, other) => one.line === other.line && one.column === other.column && one.token === other.token;
 
