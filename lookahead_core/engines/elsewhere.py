@@ -60,7 +60,7 @@ class ElsewhereEngine(Protocol):
     whole_rows: bool
     """Whether they also give those of all tokens."""
     chooses: bool
-    """Whether they also give those of tokens that a request names."""
+    """Whether the servers also give the log-probabilities of tokens that a request names."""
 
     reader: Reader
     """Reads the answers of requests. A scheduler sets one that lets other jobs run meanwhile."""

@@ -47,7 +47,7 @@ export class TreeView extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #lazy;                             // the timer of a paint that can wait
   #centred = '';                     // what the drawing was last centred for
-  #unannounced = false;              // whether the drawing is to be announced once it is complete
+  #unannounced = false;              // whether a screen reader has not been told of the drawing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
   /** @type {TreeNode | null} */

@@ -78,8 +78,8 @@ class RemoteEngine:
         self._last_rows: weakref.WeakKeyDictionary[TokenTree, tuple[list[int], torch.Tensor]] = (
             weakref.WeakKeyDictionary()
         )
-        """The last single row of all tokens that was fetched for each tree, and the token ids before it: while a word
-        is typed letter by letter, its completion needs the same one each time."""
+        """By tree, the token ids of the path to one node, and the log-probabilities of all tokens after it: those that
+        were fetched last for a node alone. While a word is typed, its completion needs the same ones at each letter."""
 
     @property
     def address(self) -> str:

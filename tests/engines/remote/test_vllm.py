@@ -101,7 +101,7 @@ def test_with_all_log_probabilities_other_options_are_those_of_the_local_engine(
 def test_while_typed_words_are_completed_other_people_get_their_own_odds(
     remote: Model, default_model: Model, texts: list[str]
 ) -> None:
-    """With chosen tokens' odds in the same batch, vLLM 0.32 takes those of the likeliest from all other answers."""
+    """Beside a request for chosen tokens' odds, vLLM 0.32 leaves the likeliest tokens' odds out of other answers."""
     cases = [(text[: 60 + 7 * number], bool(number % 2)) for number, text in enumerate(texts[:24])]
 
     def branches(model: Model, text: str, heal: bool) -> list[tuple[tuple[int, ...], list[float]]]:
