@@ -59,8 +59,8 @@ class ElsewhereEngine(Protocol):
     """The number of likeliest tokens whose log-probabilities the servers give."""
     whole_rows: bool
     """Whether they also give those of all tokens."""
-    chooses: bool
-    """Whether the servers also give the log-probabilities of tokens that a request names."""
+    conditional: bool
+    """Whether they also give log-probabilities on the condition that the token is one of some that a request names."""
 
     reader: Reader
     """Reads the answers of requests. A scheduler sets one that lets other jobs run meanwhile."""
@@ -95,4 +95,4 @@ def most_known(engine: Any) -> int | None:
 def can_reopen(engine: Any) -> bool:
     """Return whether an engine can know the odds of all tokens that could replace a re-opened one (token healing)."""
     found = elsewhere_of(engine)
-    return found is None or found.whole_rows or found.chooses
+    return found is None or found.whole_rows or found.conditional

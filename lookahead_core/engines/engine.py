@@ -9,8 +9,9 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from lookahead_core.engines.pass_costs import PassCosts
-from lookahead_core.engines.prediction_rows import LogitRows, token_logprobs
+from lookahead_core.engines.prediction_rows import LogitRows, renormalised_among, token_logprobs
 from lookahead_core.errors import InvalidLogits, ModelError
+from lookahead_core.prediction import Prediction
 from lookahead_core.tree import Node, TokenTree
 
 PREFILL_CHUNK = 512
@@ -222,12 +223,14 @@ class NodeScores:
         """
         return self.logprobs_of(nodes)
 
-    def row_at(self, node: Node, token_ids: Sequence[int]) -> torch.Tensor:
-        """Return log-probabilities after a node, of shape (vocabulary,); only those of `token_ids` must be right.
+    def among(self, node: Node, token_ids: Sequence[int], named: Sequence[int] = ()) -> tuple[Prediction, list[float]]:
+        """Return the prediction after a node if the next token is one of `token_ids`, and log-probabilities in it.
 
-        Other entries may be -inf: a server may give only those of some tokens.
+        These are of the tokens `named`, in order; -inf for those that are not in `token_ids`. `token_ids` must be
+        without repetitions. If the model gives all of them probability 0, the prediction is empty.
         """
-        return self.logprobs_of([node])[0]
+        row, prediction = renormalised_among(self.logprobs_of([node])[0], token_ids)
+        return prediction, row[list(named)].tolist()
 
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
         """Return the natural log-probability of one token after each of these nodes: `token_ids[i]` after `nodes[i]`.

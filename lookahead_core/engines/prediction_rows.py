@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -127,6 +128,25 @@ class LogitRows:
     def _of_best(self, numbers: torch.Tensor) -> torch.Tensor:
         """Return the entry of `numbers`, of the shape of the logits, for each row's most likely token, as (rows, 1)."""
         return numbers.gather(1, self.best[:, None])
+
+
+def renormalised_among(row: torch.Tensor, token_ids: torch.Tensor | Sequence[int]) -> tuple[torch.Tensor, Prediction]:
+    """Renormalise a row of log-probabilities over these token ids; return the new row and its prediction.
+
+    `row` has the shape (vocabulary,), and is not changed. `token_ids` is one-dimensional, without duplicates. All other
+    tokens have log-probability -inf in the new row. The prediction has no `log_total`. If the model gives all of these
+    tokens probability 0, the whole row is -inf and the prediction is empty.
+    """
+    chosen = torch.as_tensor(token_ids, dtype=torch.long, device=row.device)
+    possible = chosen[row[chosen].isfinite()]
+    renormalised = torch.full_like(row, -math.inf)
+    if not len(possible):
+        return renormalised, Prediction((), (), 0.0)
+    logprobs = row[possible].log_softmax(0)
+    prediction = LogitRows(logprobs[None]).predictions()[0]
+    # The model's logits are over all tokens, so there is no log total for a subset.
+    prediction = replace(prediction, token_ids=tuple(possible[list(prediction.token_ids)].tolist()), log_total=None)
+    return renormalised.index_copy(0, possible, logprobs), prediction
 
 
 def top_k_sorted(logits: torch.Tensor, count: int, rows: LogitRows | None = None) -> torch.Tensor:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,12 +16,8 @@ from lookahead_core.errors import LookaheadError, ModelError, NoAnswer
 T = TypeVar("T")
 COUNTS = (TOP_TOKENS, 20, 5, 1)
 """Numbers of log-probabilities that are tried in turn: as many as predictions keep, the defaults of servers, one."""
-CHOSEN = (0, 1, 2)
-"""Token ids that a trial request names in `logprob_token_ids`. A server that ignores this option returns two
-log-probabilities at most: those of the likeliest and of the generated token."""
-TRIAL_TOKENS, TRIAL_LOGPROBS = 128, 3
-"""Tokens of the answer during which chosen tokens are requested, and the log-probabilities of each; a server that
-confuses the two requests gives two at most."""
+ALLOWED = (0, 1, 2)
+"""Token ids that a trial request allows. If the answer is conditioned on them, their probabilities add up to 1."""
 UNKNOWN_CONTEXT = 2048
 """Tokens that a server is taken to read if it does not say; it would cut longer answers silently."""
 MOST_DIFFERENCE = 0.5
@@ -43,9 +39,8 @@ class ServedModel:
     """The number of log-probabilities of the likeliest tokens that it gives, at most TOP_TOKENS."""
     vocabulary: int
     """The number of all tokens, if it gives the log-probabilities of all; else 0."""
-    chooses: bool
-    """Whether it gives the log-probabilities of tokens that a request names (`logprob_token_ids`), and the answers to
-    other requests at the same time stay whole."""
+    conditional: bool
+    """Whether it gives log-probabilities on the condition that the token is one of those that a request allows."""
     sample: dict[int, float]
     """Log-probabilities after a short prompt that is the same for all servers."""
 
@@ -78,40 +73,36 @@ def inspect(connection: ServerConnection, model_name: str | None) -> ServedModel
     """
     name, root, most_tokens = _find(connection, model_name)
     completions = Completions(connection, name)
-    chosen = _probe(completions, 1, CHOSEN)
-    chooses = chosen is not None and chosen.logprobs.keys() >= set(CHOSEN) and _keeps_apart(completions, most_tokens)
+    most, vocabulary, sample = _sample(completions)
+    return ServedModel(
+        connection.address, name, root, most_tokens, most, vocabulary, _is_conditional(completions, most), sample
+    )
+
+
+def _sample(completions: Completions) -> tuple[int, int, dict[int, float]]:
+    """Return `most` and `vocabulary` of a `ServedModel`, and `sample`. Raises ModelError."""
     whole = _probe(completions, ALL)
     if whole is not None and whole.logprobs.keys() == set(range(max(len(whole.logprobs), 2))):
-        vocabulary = len(whole.logprobs)
-        return ServedModel(connection.address, name, root, most_tokens, TOP_TOKENS, vocabulary, chooses, whole.logprobs)
+        return TOP_TOKENS, len(whole.logprobs), whole.logprobs
     for count in COUNTS:
         found = _probe(completions, count)
         if found is not None:
-            most = min(count, len(found.logprobs))
-            return ServedModel(connection.address, name, root, most_tokens, most, 0, chooses, found.logprobs)
-    raise ModelError(f"{connection.address} gives no log-probabilities: serve the model with vLLM.")
+            return min(count, len(found.logprobs)), 0, found.logprobs
+    raise ModelError(f"{completions.connection.address} gives no log-probabilities: serve the model with vLLM.")
 
 
-def _keeps_apart(completions: Completions, most_tokens: int) -> bool:
-    """Whether a request for chosen tokens leaves the answers to other requests as they are.
+def _is_conditional(completions: Completions, most: int) -> bool:
+    """Return whether the log-probabilities are conditioned on the tokens that a request allows.
 
-    vLLM 0.32 computes both in one batch, and then gives the others no log-probabilities but that of their own token:
-    also those of other users of the server. False too if the two requests did not run at the same time.
+    False too if the server gives fewer than two, or refuses the option.
     """
-
-    def answers_stay_whole() -> bool:
-        whole, during, after = True, None, 0
-        with ThreadPoolExecutor(1) as thread:
-            for token in completions.tokens([[0, 1]], min(TRIAL_TOKENS, most_tokens - 4), TRIAL_LOGPROBS):
-                whole = whole and len(token.logprobs) >= TRIAL_LOGPROBS
-                during = during or thread.submit(_probe, completions, 1, CHOSEN)
-                after += during.done()
-        return whole and after > 1
-
-    try:
-        return _attempted(answers_stay_whole)
-    except ModelError:
+    if most < 2:
         return False
+    allowed = ALLOWED[:most]
+    found = _probe(completions, len(allowed), allowed)
+    if found is None:
+        return False
+    return math.isclose(math.fsum(math.exp(found.logprobs.get(each, -math.inf)) for each in allowed), 1, abs_tol=1e-3)
 
 
 def _find(connection: ServerConnection, model_name: str | None) -> tuple[str, str, int]:
@@ -150,13 +141,13 @@ def _attempted(request: Callable[[], T]) -> T:
             raise ModelError(str(error)) from None
 
 
-def _probe(completions: Completions, count: int, chosen: Sequence[int] = ()) -> ServerToken | None:
-    """Return the token after a short prompt with `count` log-probabilities, or those of the chosen tokens.
+def _probe(completions: Completions, count: int, allowed: Sequence[int] = ()) -> ServerToken | None:
+    """Return the token after a short prompt with `count` log-probabilities, of the allowed tokens if there are any.
 
-    None if the server refuses that number or choice.
+    None if the server refuses that.
     """
     try:
-        return _attempted_probe(completions, count, chosen)
+        return _attempted_probe(completions, count, allowed)
     except MissingFields as missing:
         raise ModelError(
             f"{completions.connection.address} answers without {missing}, which branches need: serve the model with "
@@ -164,13 +155,13 @@ def _probe(completions: Completions, count: int, chosen: Sequence[int] = ()) -> 
         ) from None
 
 
-def _attempted_probe(completions: Completions, count: int, chosen: Sequence[int]) -> ServerToken | None:
+def _attempted_probe(completions: Completions, count: int, allowed: Sequence[int]) -> ServerToken | None:
     def request() -> ServerToken | None:
         try:
-            (token,) = completions.tokens([[0, 1]], 1, count, chosen=chosen)
+            (token,) = completions.tokens([[0, 1]], 1, count, allowed=allowed)
             return token
         except ServerRefusal as refusal:
-            if refusal.code in (400, 422) and "logprob" in refusal.message.lower():
+            if refusal.code in (400, 422) and (allowed or "logprob" in refusal.message.lower()):
                 return None
             raise
 

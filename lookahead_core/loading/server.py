@@ -75,7 +75,7 @@ def connect(
         vocabulary=served.vocabulary,
         most_tokens=served.most_tokens,
         whole_rows=whole_rows,
-        chooses=served.chooses,
+        conditional=served.conditional,
     )
     codec, end_tokens = TextCodec(tokenizer), first_end_tokens((*configs, tokenizer))
     return Model(
@@ -139,7 +139,7 @@ def _common(found: Sequence[ServedModel], vocabulary: Callable[[], int]) -> Serv
         found[0],
         most_tokens=min(each.most_tokens for each in found),
         most=min(each.most for each in found),
-        chooses=all(each.chooses for each in found),
+        conditional=all(each.conditional for each in found),
         vocabulary=max(each.vocabulary for each in found) or vocabulary(),
     )
 
@@ -154,8 +154,9 @@ def _why_out(first: ServedModel, common: ServedModel, whole_rows: bool, replica:
         return f"{difference}."
     if found.most_tokens < common.most_tokens:
         return f"{found.address} reads {found.most_tokens} tokens only, and {common.most_tokens} are needed."
-    lacks_rows, lacks_choice = whole_rows and not found.vocabulary, common.chooses and not found.chooses
-    if found.most < common.most or lacks_rows or lacks_choice:
+    if common.conditional and not found.conditional:
+        return f"{found.address} runs without --logprobs-mode processed_logprobs, unlike the other servers."
+    if found.most < common.most or (whole_rows and not found.vocabulary):
         return f"{found.address} gives fewer log-probabilities than the other servers."
     return ""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from lookahead_core.engines.engine import Engine, predict
-from lookahead_core.engines.prediction_rows import LogitRows
+from lookahead_core.engines.prediction_rows import renormalised_among
 from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.continuation import Continuation
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -315,21 +315,3 @@ def _without_repetition(leaf: BranchLeaf) -> BranchLeaf:
         node = node.parent
     size = size_before_repetition(token_ids[::-1], len(leaf.token_ids))
     return leaf if size is None else replace(leaf.completed(size), repeats=True)
-
-
-def renormalised_among(row: torch.Tensor, token_ids: torch.Tensor) -> tuple[torch.Tensor, Prediction]:
-    """Renormalise a row of log-probabilities over these token ids; return the new row and its prediction.
-
-    `row` has the shape (vocabulary,), and is not changed. `token_ids` is one-dimensional, without duplicates. All other
-    tokens have log-probability -inf in the new row. The prediction has no `log_total`. If the model gives all of these
-    tokens probability 0, the whole row is -inf and the prediction is empty.
-    """
-    possible = token_ids[row[token_ids].isfinite()]
-    renormalised = torch.full_like(row, -math.inf)
-    if not len(possible):
-        return renormalised, Prediction((), (), 0.0)
-    logprobs = row[possible].log_softmax(0)
-    prediction = LogitRows(logprobs[None]).predictions()[0]
-    # The model's logits are over all tokens, so there is no log total for a subset.
-    prediction = replace(prediction, token_ids=tuple(possible[list(prediction.token_ids)].tolist()), log_total=None)
-    return renormalised.index_copy(0, possible, logprobs), prediction

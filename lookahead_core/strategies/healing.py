@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from lookahead_core.engines.engine import NodeScores, predict
+from lookahead_core.engines.prediction_rows import renormalised_among
 from lookahead_core.reheating import reheated_logprob
-from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth, renormalised_among
+from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.tree import Node
 
@@ -40,7 +41,7 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken, count: int) 
     assert head.parent is not None
     start = known_healed_start(growth, head, typed)
     if start is None:
-        start, *_ = _healed_start(growth, head, typed)
+        start = _healed_start(growth, head, typed, predict(growth.engine, [head.parent, head]))
     growth.start = start
     base = BranchLeaf(head.parent, (), (), typed=typed.text)
     # One more, because the typed token may be among them.
@@ -87,48 +88,46 @@ def evaluate_healed_start(
     shape (vocabulary,) with banned tokens at -inf: of the first token, conditioned on the typed text (-inf also for
     tokens that do not begin with it; the typed token is never banned), and of the token after the typed token.
     """
-    start, first_row, head_row, scores = _healed_start(growth, head, typed)
-    return start, first_row, scores.logprobs_of([head])[0] if head_row is None else head_row
+    assert head.parent is not None
+    scores = predict(growth.engine, [head.parent, head])
+    # One after the other: a remote engine keeps the row of the parent, which does not change while a word is typed.
+    row, head_row = (scores.logprobs_of([node])[0] for node in (head.parent, head))
+    head_row = growth.note_without_banned(head, head_row)
+    first_row, _ = renormalised_among(row, _replacements(growth, head, typed)[0])
+    return _healed_start(growth, head, typed, scores), first_row, head_row
 
 
 @torch.inference_mode()
-def _healed_start(
-    growth: Growth, head: Node, typed: ReopenedToken
-) -> tuple[BranchStart, torch.Tensor, torch.Tensor | None, NodeScores]:
-    """Implement `evaluate_healed_start`, and return the scores too. The second row is None if nothing is excluded.
+def _healed_start(growth: Growth, head: Node, typed: ReopenedToken, scores: NodeScores) -> BranchStart:
+    """Return the predictions conditioned on the typed text, and store them in the parent's memo.
 
-    Of rows this reads as little as it needs: a server need not send the log-probabilities of all tokens.
+    `scores` are those of `head` and its parent. No rows are read from them if nothing is excluded: a server need not
+    give the log-probabilities of all tokens.
     """
     assert head.parent is not None
-    scores = predict(growth.engine, [head.parent, head])
-    head_row = growth.note_without_banned(head, scores.logprobs_of([head])[0]) if growth.exclusion else None
+    if growth.prediction_after(head) is None:
+        growth.note_without_banned(head, scores.logprobs_of([head])[0])
     after_typed = growth.prediction_after(head)
     assert after_typed is not None
-    matching = typed.token_ids
-    parent_row = scores.row_at(head.parent, matching)
+    allowed, excluded = _replacements(growth, head, typed)
+    prediction, (typed_logprob,) = scores.among(head.parent, allowed, [head.token_id])
+    banned: list[float] = []
+    if excluded:
+        banned = [math.exp(value) for value in scores.among(head.parent, typed.token_ids, excluded)[1]]
+    odds = tuple(zip(excluded, banned, strict=True))
+    start = BranchStart(prediction, typed_logprob, after_typed, odds, growth.excluded_after(head))
+    head.tree.memoize(head.parent, _note_key(growth, head, typed), start)
+    return start
+
+
+def _replacements(growth: Growth, head: Node, typed: ReopenedToken) -> tuple[list[int], list[int]]:
+    """Return the tokens that may replace the re-opened one, `head`, and in order of id those that are excluded."""
     spelling: frozenset[int] = frozenset()
     if growth.avoided is not None:
-        spelling = growth.avoided.excluded_among(growth.avoided.state_of(head), matching, len(typed.text))
+        spelling = growth.avoided.excluded_among(growth.avoided.state_of(head), typed.token_ids, len(typed.text))
     excluded = (growth.banned | spelling) - {head.token_id}
-    allowed = [token_id for token_id in matching if token_id not in excluded]
-    first_row, prediction = renormalised_among(parent_row, torch.tensor(allowed, device=parent_row.device))
-    banned = _probabilities_among(parent_row, matching, excluded.intersection(matching))
-    start = BranchStart(prediction, float(first_row[head.token_id]), after_typed, banned, growth.excluded_after(head))
-    head.tree.memoize(head.parent, _note_key(growth, head, typed), start)
-    return start, first_row, head_row, scores
-
-
-def _probabilities_among(
-    row: torch.Tensor, token_ids: Sequence[int], wanted: Collection[int]
-) -> tuple[tuple[int, float], ...]:
-    """Return (id, probability) of the tokens in `wanted`, in order of id, after renormalising a row over `token_ids`.
-
-    `row` has log-probabilities. Empty if `wanted` is empty, or if all of `token_ids` have probability 0.
-    """
-    total = float(row[token_ids].logsumexp(0)) if wanted else -math.inf
-    if total == -math.inf:
-        return ()
-    return tuple((token_id, math.exp(float(row[token_id]) - total)) for token_id in sorted(wanted))
+    allowed = [token_id for token_id in typed.token_ids if token_id not in excluded]
+    return allowed, sorted(excluded.intersection(typed.token_ids))
 
 
 def _note_key(growth: Growth, head: Node, typed: ReopenedToken) -> Hashable:

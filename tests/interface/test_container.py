@@ -210,6 +210,7 @@ def test_the_compose_file_starts_the_page_with_settings_that_exist_and_one_serve
         assert server["networks"]["default"]["aliases"] == [host]
         words = server["command"]
         assert words[words.index("--max-logprobs") + 1] == "-1" and "ports" not in server
+        assert words[words.index("--logprobs-mode") + 1] == "processed_logprobs"
     assert {volume.partition(":")[0] for each in services.values() for volume in each["volumes"]} == set(
         compose["volumes"]
     )

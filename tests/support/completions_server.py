@@ -33,12 +33,10 @@ class CompletionsServer:
         """The fault of all further completions."""
         self.left_out: set[str] = set()
         """Fields that no answer has: "token_ids", "logprobs", "keys" (log-probabilities are by text)."""
-        self.takes_chosen = False
-        """Whether it knows `logprob_token_ids`, of which it takes up to 128; otherwise it ignores the option."""
-        self.confuses = False
-        """Whether, as in vLLM 0.32, a request with `logprob_token_ids` takes the log-probabilities of the likeliest
-        tokens from all answers that are computed at the same time."""
-        self._choosing = 0
+        self.processes = False
+        """As vLLM's `--logprobs-mode processed_logprobs`: log-probabilities are among the `allowed_token_ids`."""
+        self.ignores_allowed = False
+        """Whether it does not know `allowed_token_ids`."""
         self.other_tokens = False
         """Whether it goes on with the second likeliest token, as a sampling server would."""
         self.bodies: list[dict[str, Any]] = []
@@ -88,39 +86,30 @@ class CompletionsServer:
             return 404, f"The model `{body['model']}` does not exist."
         if self.most_logprobs >= 0 and not 0 <= body["logprobs"] <= self.most_logprobs:
             return 400, f"Requested sample logprobs of {body['logprobs']}, which is greater than max allowed"
-        if self.takes_chosen and len(body.get("logprob_token_ids", ())) > 128:
-            return 400, "logprob_token_ids has more entries than max allowed: 128"
+        if body.get("allowed_token_ids") == []:
+            return 400, "allowed_token_ids is not None and empty!"
         if any(len(prompt) >= self.most_tokens for prompt in body["prompt"]):
             return 400, "This model's maximum context length is too short."
         return None
 
     def choices(self, body: dict[str, Any], write: Callable[[dict[str, Any]], None]) -> None:
         """Write one choice for each new token, level by level; silently fewer where the context ends."""
-        chooses = self.takes_chosen and "logprob_token_ids" in body
-        self._choosing += chooses
-        try:
-            self._write_choices(body, write, chooses=chooses)
-        finally:
-            self._choosing -= chooses
-
-    def _write_choices(self, body: dict[str, Any], write: Callable[[dict[str, Any]], None], *, chooses: bool) -> None:
         paths = [list(prompt) for prompt in body["prompt"]]
         for level in range(body["max_tokens"]):
             for index, path in enumerate(paths):
                 if len(body["prompt"][index]) + level >= self.most_tokens:
                     continue
-                row = self.next_logprobs(path)
-                count = len(row) if body["logprobs"] == -1 else body["logprobs"]
-                values, ids = row.topk(count)
-                if chooses:
-                    time.sleep(self.confuses * 0.05)  # so that an answer beside it has a token meanwhile
-                    ids = torch.tensor(body["logprob_token_ids"])
-                    values = row[ids]
+                raw = self.next_logprobs(path)
+                row = torch.full_like(raw, -torch.inf)
+                allowed = list(
+                    range(len(raw)) if self.ignores_allowed else body.get("allowed_token_ids", range(len(raw)))
+                )
+                row[allowed] = raw[allowed]
+                given = row.log_softmax(-1) if self.processes else raw
+                values, ids = given.topk(len(raw) if body["logprobs"] == -1 else body["logprobs"])
                 path.append(int(row.topk(2).indices[1 if self.other_tokens else 0]))
-                if self.confuses and self._choosing and not chooses:
-                    ids, values = torch.tensor([0]), torch.tensor([-9999.0])
-                kept = dict(zip(ids.tolist(), values.tolist(), strict=True)) | {path[-1]: float(row[path[-1]])}
-                write(self._choice(index, path[-1], kept))
+                kept = dict(zip(ids.tolist(), values.tolist(), strict=True)) | {path[-1]: float(given[path[-1]])}
+                write(self._choice(index, path[-1], {key: max(value, -9999.0) for key, value in kept.items()}))
 
     def _choice(self, index: int, token_id: int, logprobs: dict[int, float]) -> dict[str, Any]:
         name = "text" if "keys" in self.left_out else "token_id:"

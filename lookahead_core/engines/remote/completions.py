@@ -32,8 +32,6 @@ GREEDY = {
 """All options that could change the likeliest token: a server may take others from the model's generation config."""
 ALL = -1
 """The value of `logprobs` that asks for those of all tokens."""
-MOST_CHOSEN = 128
-"""Maximum number of tokens in a request for the log-probabilities of chosen tokens; vLLM takes no more."""
 
 
 class MissingFields(Exception):
@@ -48,8 +46,7 @@ class ServerToken:
     """The prompt's index."""
     token_id: int
     logprobs: dict[int, float]
-    """Natural log-probabilities by token id: of the likeliest tokens, or of those that the request named in `chosen`.
-    This token's is always among them."""
+    """Natural log-probabilities of the likeliest tokens by token id. This token's is always among them."""
 
     @property
     def likeliest(self) -> int:
@@ -70,16 +67,17 @@ class Completions:
         count: int,
         logprobs: int,
         *,
-        chosen: Sequence[int] = (),
+        allowed: Sequence[int] = (),
         salt: str = "",
     ) -> Generator[ServerToken, None, None]:
         """Yield `count` greedy tokens after each prompt as they arrive, in order for each prompt, in one request.
 
-        End tokens do not end a prompt's tokens. `logprobs` is the number of log-probabilities of the
-        likeliest tokens, or ALL. With `chosen`, at most MOST_CHOSEN token ids, those of these tokens come instead; a
-        server that does not know that option ignores it. The server's prefix cache is shared with requests of the same
-        `salt` only, and of all others without one if it is empty. The generator may be closed, which stops the server's
-        work. Raises ServerFault, also if tokens are missing at the end, ServerRefusal, and MissingFields.
+        End tokens do not end a prompt's tokens. `logprobs` is the number of log-probabilities of the likeliest tokens,
+        or ALL. With `allowed` all new tokens are among these ids. The log-probabilities are then conditioned on that if
+        the server gives those of processed logits (vLLM's `--logprobs-mode processed_logprobs`); else they are the
+        model's own. The server's prefix cache is shared with requests of the same `salt` only, and of all others
+        without one if it is empty. The generator may be closed, which stops the server's work. Raises ServerFault, also
+        if tokens are missing at the end, ServerRefusal, and MissingFields.
         """
         body = {
             "model": self.model_name,
@@ -87,7 +85,7 @@ class Completions:
             "max_tokens": count,
             "logprobs": logprobs,
             **GREEDY,
-            **({"logprob_token_ids": list(chosen)} if chosen else {}),
+            **({"allowed_token_ids": list(allowed)} if allowed else {}),
             **({"cache_salt": salt} if salt else {}),
         }
         seen = [0] * len(prompts)

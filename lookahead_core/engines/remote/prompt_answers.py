@@ -27,8 +27,8 @@ class Prompt:
     """The number of tokens that are still wanted; 0 after a token in `stop`."""
     stop: frozenset[int] = frozenset()
     """The token ids after which no more tokens are wanted."""
-    chosen: tuple[int, ...] = ()
-    """The token ids whose log-probabilities are requested; if empty, those of the likeliest tokens are."""
+    allowed: tuple[int, ...] = ()
+    """The token ids that the tokens are to be among; if empty, all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ def answers(
 ) -> Generator[PromptToken, None, None]:
     """Yield the likeliest tokens after each prompt as they come, in order for each, until none is wanted any more.
 
-    All prompts must have the same `chosen`. `logprobs` is that of `Completions.tokens`, and `least` the number that
-    each token must come with where none are `chosen`; `most_tokens` is the servers' context with new tokens. `key` is
-    the person's, which chooses the replica and is the salt. `on_request` is called with the prompts of each request and
+    All prompts must have the same `allowed`. `logprobs` is that of `Completions.tokens`, and `least` the number that
+    each token must come with; `most_tokens` is the servers' context with new tokens. `key` is the person's, which
+    chooses the replica and is the salt. `on_request` is called with the prompts of each request and
     its replica. There is one request, and more where there are too many prompts for one, where an answer breaks off,
     where a token was not the likeliest one, or where the `gate` was closed for a while. After a fault the next request
     may go to another replica, with the tokens that have come. The generator may be closed at any time, which ends the
@@ -90,16 +90,16 @@ def _answer(
 ) -> Generator[PromptToken, None, None]:
     """Yield the tokens of one request, which ends as soon as it has no use for any prompt.
 
-    Raises ServerFault if a token has fewer log-probabilities than `least`, unless chosen ones were requested.
+    Raises ServerFault if a token has fewer log-probabilities than `least`.
     """
     growing = dict(enumerate(prompts))
-    count, chosen = max(prompt.count for prompt in prompts), prompts[0].chosen
-    request = completions.tokens([prompt.token_ids for prompt in prompts], count, logprobs, chosen=chosen, salt=salt)
+    count, allowed = max(prompt.count for prompt in prompts), prompts[0].allowed
+    request = completions.tokens([prompt.token_ids for prompt in prompts], count, logprobs, allowed=allowed, salt=salt)
     with contextlib.closing(request) as tokens:
         for token in tokens:
             if token.prompt not in growing:
                 continue
-            if not chosen and len(token.logprobs) < least:
+            if len(token.logprobs) < least:
                 raise ServerFault(f"{completions.connection.address} has left out log-probabilities; try again.")
             prompt, likeliest = growing[token.prompt], token.likeliest
             prompt.token_ids.append(likeliest)

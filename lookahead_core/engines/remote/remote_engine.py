@@ -18,7 +18,7 @@ from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree,
 from lookahead_core.engines.feed import read_all
 from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.engines.prediction_rows import LogitRows
-from lookahead_core.engines.remote.completions import ALL, MOST_CHOSEN, ServerToken
+from lookahead_core.engines.remote.completions import ALL, ServerToken
 from lookahead_core.engines.remote.prompt_answers import Prompt, PromptToken, answers
 from lookahead_core.engines.remote.remote_scores import RemoteScores
 from lookahead_core.engines.remote.replicas import Replica, Replicas
@@ -27,13 +27,12 @@ from lookahead_core.engines.remote.truncated_prediction import truncated_predict
 from lookahead_core.prediction import Prediction
 from lookahead_core.tree import Node, TokenTree, TreeGrower
 
+KEPT_ROWS = 2
+"""Rows of all tokens that are kept of a tree: 0.2 MB each with 49,152 tokens."""
 MOVED = "The server that computed your text has stopped. Another one goes on with it; nothing is lost."
 COLD_TOKENS = 32
 """Tokens that several prompts share, without a prediction near their end, from which on they are sent alone first: the
 server's prefix cache then has them for all. One or two of the server's blocks."""
-MOST_CHOOSING = 8
-"""Maximum number of requests for the log-probabilities of chosen tokens, where one for all tokens is possible: it is
-cheaper than more of them."""
 
 
 class RemoteEngine:
@@ -51,18 +50,18 @@ class RemoteEngine:
         vocabulary: int,
         most_tokens: int,
         whole_rows: bool,
-        chooses: bool = False,
+        conditional: bool = False,
     ) -> None:
         """`most` is the number of log-probabilities that all servers give, `most_tokens` their context with new tokens.
 
-        `whole_rows` says whether they give those of all `vocabulary` tokens, and `chooses` whether they give those of
-        chosen tokens.
+        `whole_rows` says whether they give those of all `vocabulary` tokens, and `conditional` whether they give those
+        on the condition that the token is one of some that a request allows.
         """
         self.most = most
         self.vocabulary = vocabulary
         self.most_tokens = most_tokens
         self.whole_rows = whole_rows
-        self.chooses = chooses
+        self.conditional = conditional
         self.batch_invariant_rows = None
         self.pass_costs = PassCosts()
         self.passes = 0
@@ -75,11 +74,12 @@ class RemoteEngine:
         self._lock = threading.Lock()
         self._replica_of: weakref.WeakKeyDictionary[TokenTree, Replica] = weakref.WeakKeyDictionary()
         self._moved: weakref.WeakSet[TokenTree] = weakref.WeakSet()
-        self._last_rows: weakref.WeakKeyDictionary[TokenTree, tuple[list[int], torch.Tensor]] = (
+        self._kept_rows: weakref.WeakKeyDictionary[TokenTree, dict[tuple[int, ...], torch.Tensor]] = (
             weakref.WeakKeyDictionary()
         )
-        """By tree, the token ids of the path to one node, and the log-probabilities of all tokens after it: those that
-        were fetched last for a node alone. While a word is typed, its completion needs the same ones at each letter."""
+        """By tree, and by the token ids of the path to a node, the log-probabilities of all tokens after it: of the
+        KEPT_ROWS nodes that were last asked for alone. While a word is typed, each letter needs those at its
+        beginning."""
 
     @property
     def address(self) -> str:
@@ -124,7 +124,9 @@ class RemoteEngine:
         """
         order = list(dict.fromkeys(nodes))
         self._warm(order)
-        return RemoteScores(self._predictions(order), self.vocabulary, self._rows, self._row_at)
+        return RemoteScores(
+            self._predictions(order), self.vocabulary, self._rows, self._among if self.conditional else None
+        )
 
     def nodes_to_prefill(self, node: Node) -> list[Node]:
         """Return no nodes: the server prefills."""
@@ -168,33 +170,49 @@ class RemoteEngine:
         """Return the log-probabilities of all tokens, of shape (nodes, vocabulary); RowsUnavailable if it cannot be."""
         if not self.whole_rows:
             raise RowsUnavailable(self.address, self.most)
-        first = nodes[0]
-        path, last = first.tree.token_ids(first), self._last_rows.get(first.tree)
-        if len(nodes) == 1 and last is not None and last[0] == path:
-            return last[1][None]
-        self._warm(nodes)
-        rows = torch.stack([self._whole_row(token) for token in self._next_tokens(nodes, ALL).values()])
         if len(nodes) == 1:
-            self._last_rows[first.tree] = path, rows[0]
-        return rows
+            return self._row(nodes[0])[None]
+        self._warm(nodes)
+        return self._fetched_rows(nodes)
 
-    def _row_at(self, node: Node, token_ids: Sequence[int]) -> torch.Tensor:
-        """Return log-probabilities after a node, of shape (vocabulary,), which are right for `token_ids` alone.
-
-        They are requested from the server. Where it does not give those of chosen tokens, all are requested, which may
-        raise RowsUnavailable; where it gives both, all of them if `token_ids` are many.
-        """
-        parts = [tuple(token_ids[start : start + MOST_CHOSEN]) for start in range(0, len(token_ids), MOST_CHOSEN)]
-        if not self.chooses or not parts or (self.whole_rows and len(parts) > MOST_CHOOSING):
-            return self._rows([node])[0]
-        row = torch.full((self.vocabulary,), -math.inf)
-        prompts = {replace(_prompt(node, 1), chosen=part): node for part in parts}
-        with _growing(_Kept([node]), [node]):
-            for each in self._answers(prompts, 1):
-                if not each.token.logprobs.keys() >= set(each.prompt.chosen):
-                    raise self._left_out()
-                row[list(each.prompt.chosen)] = torch.tensor([each.token.logprobs[one] for one in each.prompt.chosen])
+    def _row(self, node: Node) -> torch.Tensor:
+        """Return the log-probabilities of all tokens after one node, of shape (vocabulary,), and keep them a while."""
+        kept, path = self._kept_rows.setdefault(node.tree, {}), tuple(node.tree.token_ids(node))
+        if (row := kept.pop(path, None)) is None:
+            row = self._fetched_rows([node])[0]
+        kept[path] = row
+        for oldest in list(kept)[:-KEPT_ROWS]:
+            kept.pop(oldest, None)
         return row
+
+    def _fetched_rows(self, nodes: Sequence[Node]) -> torch.Tensor:
+        return torch.stack([self._whole_row(token) for token in self._next_tokens(nodes, ALL).values()])
+
+    def _among(self, node: Node, token_ids: Sequence[int], named: Sequence[int]) -> tuple[Prediction, list[float]]:
+        """See `NodeScores.among`; the prediction is truncated. One request, and more for unlikely `named` tokens."""
+        known = self._logprobs_among(node, token_ids)
+        best = max(known, key=lambda each: known[each])
+        missing = [token_id for token_id in named if token_id in token_ids and token_id not in known]
+        found = dict(known)
+        for start in range(0, len(missing), self.most - 1):
+            # The odds of these and the likeliest token alone give their ratios to it.
+            part = self._logprobs_among(node, [best, *missing[start : start + self.most - 1]])
+            found |= {token_id: value - part[best] + known[best] for token_id, value in part.items()}
+        return truncated_prediction(known, len(token_ids)), [found.get(token_id, -math.inf) for token_id in named]
+
+    def _logprobs_among(self, node: Node, token_ids: Sequence[int]) -> dict[int, float]:
+        """Return the log-probabilities after a node if the token is one of `token_ids`: those of the likeliest of them.
+
+        There are as many as the server gives, at most `self.most`.
+        """
+        prompt, count = replace(_prompt(node, 1), allowed=tuple(token_ids)), min(self.most, len(token_ids))
+        allowed = set(token_ids)
+        with _growing(_Kept([node]), [node]):
+            (answer,) = self._answers({prompt: node}, count)
+        found = {each: value for each, value in answer.token.logprobs.items() if each in allowed}
+        if len(found) < count:
+            raise self._left_out()
+        return found
 
     def _left_out(self) -> ServerFault:
         return ServerFault(f"{self.address} has left out tokens of its answer; try again.", retry=False)
@@ -214,12 +232,12 @@ class RemoteEngine:
     def _answers(self, prompts: Mapping[Prompt, Node], logprobs: int) -> Generator[PromptToken, None, None]:
         """Yield the tokens after these prompts, which end at the given nodes, and count requests and tokens.
 
-        The prompts of each person, and of the same chosen tokens, are a request of their own; these are made at the
-        same time.
+        The prompts of each person with the same allowed tokens are a request of their own; these are made at the same
+        time.
         """
         by_key: dict[tuple[str, tuple[int, ...]], list[Prompt]] = {}
         for prompt, node in prompts.items():
-            by_key.setdefault((node.tree.session_key, prompt.chosen), []).append(prompt)
+            by_key.setdefault((node.tree.session_key, prompt.allowed), []).append(prompt)
 
         def sent(some: Sequence[Prompt], replica: Replica) -> None:
             self._count_pass({prompts[each].tree for each in some}, replica)

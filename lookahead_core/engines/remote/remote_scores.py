@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import torch
 
 from lookahead_core.engines.engine import NodeScores
+from lookahead_core.engines.prediction_rows import renormalised_among
 from lookahead_core.prediction import Prediction
 from lookahead_core.tree import Node
 
@@ -17,12 +18,8 @@ FetchRows = Callable[[Sequence[Node]], torch.Tensor]
 
 It raises RowsUnavailable where the server does not give them.
 """
-FetchRow = Callable[[Node, Sequence[int]], torch.Tensor]
-"""A function from a node and token ids to log-probabilities of shape (vocabulary,): right for these ids, else -inf or
-right.
-
-It raises RowsUnavailable where the server does not give them.
-"""
+FetchAmong = Callable[[Node, Sequence[int], Sequence[int]], tuple[Prediction, list[float]]]
+"""A function that fetches what `NodeScores.among` returns."""
 
 
 class RemoteScores(NodeScores):
@@ -32,26 +29,31 @@ class RemoteScores(NodeScores):
     """
 
     def __init__(
-        self, predictions: Mapping[Node, Prediction], vocabulary: int, fetch_rows: FetchRows, fetch_row: FetchRow
+        self,
+        predictions: Mapping[Node, Prediction],
+        vocabulary: int,
+        fetch_rows: FetchRows,
+        fetch_among: FetchAmong | None,
     ) -> None:
+        """`fetch_among` is None if the server does not give odds on a condition."""
         super().__init__(list(predictions), torch.empty(len(predictions), 0))
         self._predictions = dict(predictions)
         self._vocabulary = vocabulary
         self._fetch_rows = fetch_rows
-        self._fetch_row = fetch_row
+        self._fetch_among = fetch_among
         self._fetched: dict[Node, torch.Tensor] = {}
 
     @staticmethod
     def _join(parts: Sequence[NodeScores]) -> NodeScores:
         remote = [part for part in parts if isinstance(part, RemoteScores)]
         predictions = {node: value for part in remote for node, value in part._predictions.items()}
-        whole = RemoteScores(predictions, remote[0]._vocabulary, remote[0]._fetch_rows, remote[0]._fetch_row)
+        whole = RemoteScores(predictions, remote[0]._vocabulary, remote[0]._fetch_rows, remote[0]._fetch_among)
         whole.shared = any(part.shared for part in parts)
         return whole
 
     def part(self, nodes: Sequence[Node], *, hidden: bool) -> NodeScores:
         predictions = {node: self._predictions[node] for node in nodes}
-        part = RemoteScores(predictions, self._vocabulary, self._fetch_rows, self._fetch_row)
+        part = RemoteScores(predictions, self._vocabulary, self._fetch_rows, self._fetch_among)
         part.shared = True
         return part
 
@@ -90,13 +92,18 @@ class RemoteScores(NodeScores):
             row[list(each.token_ids)] = torch.tensor(each.logprobs)
         return rows
 
-    def row_at(self, node: Node, token_ids: Sequence[int]) -> torch.Tensor:
-        """See `NodeScores.row_at`. Tokens that the server has not given are fetched, or RowsUnavailable is raised."""
-        if node in self._fetched:
-            return self._fetched[node]
-        if set(token_ids) <= set(self._predictions[node].token_ids):
-            return self.top_rows([node], 0)[0]
-        return self._fetch_row(node, token_ids)
+    def among(self, node: Node, token_ids: Sequence[int], named: Sequence[int] = ()) -> tuple[Prediction, list[float]]:
+        """See `NodeScores.among`. Odds that are not known are fetched, or RowsUnavailable is raised.
+
+        The prediction may be truncated.
+        """
+        known = self._predictions[node].token_ids
+        if set(token_ids) <= set(known):
+            row, prediction = renormalised_among(self.top_rows([node], 0)[0], token_ids)
+            return prediction, row[list(named)].tolist()
+        if node in self._fetched or self._fetch_among is None:
+            return super().among(node, token_ids, named)
+        return self._fetch_among(node, token_ids, named)
 
     def next_logprobs(self, nodes: Sequence[Node], token_ids: Sequence[int]) -> list[float]:
         known = [dict(zip(each.token_ids, each.logprobs, strict=True)) for each in map(self._predictions.get, nodes)]  # type: ignore[union-attr]

@@ -46,24 +46,25 @@ def test_as_many_log_probabilities_are_used_as_the_server_gives(
     engine.close()
 
 
-def test_whether_a_server_gives_the_log_probabilities_of_chosen_tokens_is_found_out(
-    server: CompletionsServer, byte_tokenizer: Any
+@pytest.mark.parametrize("limit", [-1, 20, 5])
+@pytest.mark.parametrize("processes", [False, True])
+def test_whether_a_server_gives_odds_among_allowed_tokens_is_found_out(
+    server: CompletionsServer, byte_tokenizer: Any, limit: int, processes: bool
 ) -> None:
-    for takes_chosen in (False, True):
-        server.takes_chosen = takes_chosen
-        engine: Any = load_model(server.address, tokenizer=byte_tokenizer).engine
-        assert engine.chooses == takes_chosen
-        engine.close()
-
-
-def test_chosen_tokens_are_not_requested_of_a_server_where_they_spoil_other_answers(
-    server: CompletionsServer, byte_tokenizer: Any
-) -> None:
-    """As in vLLM 0.32: whoever else uses the server would get wrong odds, and no error."""
-    server.takes_chosen = server.confuses = True
+    server.most_logprobs, server.processes = limit, processes
     engine: Any = load_model(server.address, tokenizer=byte_tokenizer).engine
-    assert not engine.chooses
+    assert engine.conditional == processes
     engine.close()
+
+
+def test_a_server_that_gives_one_log_probability_or_knows_no_allowed_tokens_is_used_without_them(
+    server: CompletionsServer, byte_tokenizer: Any
+) -> None:
+    server.processes = True
+    for server.most_logprobs, server.ignores_allowed in ((1, False), (20, True)):
+        engine: Any = load_model(server.address, tokenizer=byte_tokenizer).engine
+        assert not engine.conditional
+        engine.close()
 
 
 def test_a_server_of_several_models_needs_a_name_that_it_has(server: CompletionsServer, byte_tokenizer: Any) -> None:

@@ -12,7 +12,6 @@ import torch
 
 from lookahead_core import Document, Model, load_model
 from lookahead_core.command.model_loading import load_draft_model
-from lookahead_core.engines.remote import remote_engine
 from lookahead_core.engines.remote.remote_engine import RemoteEngine
 from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
 from lookahead_core.errors import LookaheadError, ModelError
@@ -213,59 +212,70 @@ def test_the_tail_of_a_power_law_is_found_from_its_likeliest_tokens() -> None:
         assert odds[0] == pytest.approx(hot[0] / math.fsum(hot), rel=0.02)
 
 
-@pytest.mark.parametrize("options", [{}, {"temperature": 0.6, "top_p": 0.9}])
-def test_a_typed_word_is_completed_from_the_log_probabilities_of_matching_tokens_alone(
-    byte_tokenizer: Any, tiny_model: Model, options: dict[str, Any]
+@pytest.mark.parametrize(
+    ("most", "options"), [(-1, {}), (20, {}), (20, {"temperature": 0.6, "top_p": 0.9}), (-1, {"banned": {104}})]
+)
+def test_a_typed_word_is_completed_from_odds_among_the_tokens_that_begin_with_it(
+    byte_tokenizer: Any, tiny_model: Model, most: int, options: dict[str, Any]
 ) -> None:
-    served = CompletionsServer(tiny_model.hf_model, most_logprobs=-1)
-    served.takes_chosen = True
+    served = CompletionsServer(tiny_model.hf_model, most_logprobs=most)
+    served.processes = True
     model = load_model(served.address, tokenizer=byte_tokenizer)
     for text in ("Once upon a ti", "The", *prompts(3, seed=4)):
         local = Document(tiny_model, text).lookahead(k=4, depth=4, heal=True, **options)
         del served.bodies[:]
         assert_equal_lookaheads(Document(model, text).lookahead(k=4, depth=4, heal=True, **options), local)
-        assert all(body["logprobs"] != -1 for body in served.bodies)
-    assert any(body.get("logprob_token_ids") for body in served.bodies)
+        assert options.get("banned") or all(body["logprobs"] != -1 for body in served.bodies)
     model.engine.close()  # type: ignore[attr-defined]
     served.close()
 
 
-def test_chosen_tokens_are_requested_in_parts_and_of_many_the_whole_row(
-    byte_tokenizer: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("most", [5, 20, 64])
+@pytest.mark.parametrize("count", [3, 40, 200])
+def test_odds_among_some_tokens_are_the_softmax_over_them_and_those_of_unlikely_ones_are_exact_too(
+    byte_tokenizer: Any, tiny_model: Model, most: int, count: int
 ) -> None:
-    served = CompletionsServer(tiny_model.hf_model, most_logprobs=-1)
-    served.takes_chosen = True
+    served = CompletionsServer(tiny_model.hf_model, most_logprobs=most)
+    served.processes = True
     engine: Any = load_model(served.address, tokenizer=byte_tokenizer).engine
-    expected = served.next_logprobs([5, 9])
-    for limit, asked in ((2, [72, 128]), (1, [0])):
-        monkeypatch.setattr(remote_engine, "MOST_CHOOSING", limit)
-        tree = TokenTree()
-        node = tree.descend(tree.root, [5, 9])
-        scores = engine.score([node])
-        del served.bodies[:]
-        row = scores.row_at(node, range(200))
-        assert sorted(len(body.get("logprob_token_ids", ())) for body in served.bodies) == asked
-        assert row[:200].tolist() == pytest.approx(expected[:200].tolist(), abs=1e-5)
+    tree = TokenTree()
+    node = tree.descend(tree.root, [5, 9])
+    token_ids = sorted(random.Random(count).sample(range(256), count))
+    row = served.next_logprobs([5, 9])[token_ids].log_softmax(0)
+    expected = dict(zip(token_ids, row.tolist(), strict=True))
+    scores = engine.score([node])
+    del served.bodies[:]
+    other = next(token_id for token_id in range(256) if token_id not in expected)
+    named = [*sorted(token_ids, key=lambda each: expected[each])[:10], other, token_ids[0]]
+    prediction, logprobs = scores.among(node, token_ids, named)
+    assert logprobs == pytest.approx([expected.get(each, -math.inf) for each in named], abs=1e-5)
+    likeliest = sorted(expected, key=lambda each: -expected[each])[: min(most, count)]
+    assert list(prediction.token_ids) == likeliest
+    assert prediction.logprobs == pytest.approx([expected[each] for each in likeliest], abs=1e-5)
+    assert all(body["logprobs"] <= most for body in served.bodies)
     engine.close()
     served.close()
 
 
-def test_the_row_of_all_tokens_that_a_typed_word_needs_is_fetched_once(byte_tokenizer: Any, tiny_model: Model) -> None:
+def test_the_rows_of_all_tokens_that_a_typed_word_needs_are_fetched_once(
+    byte_tokenizer: Any, tiny_model: Model
+) -> None:
     served = CompletionsServer(tiny_model.hf_model, most_logprobs=-1)
     engine: Any = load_model(served.address, tokenizer=byte_tokenizer).engine
     tree = TokenTree()
-    first, second = tree.descend(tree.root, [5, 9]), tree.descend(tree.root, [5, 8])
+    first, second, third = (tree.descend(tree.root, [5, last]) for last in (9, 8, 7))
 
     def fetched(node: Any) -> int:
         """How many requests for all tokens it takes; the row is that of a plain forward."""
         scores = engine.score([node])
         del served.bodies[:]
-        row = scores.row_at(node, range(200))
+        (row,) = scores.logprobs_of([node])
         expected = served.next_logprobs(tree.token_ids(node))
         assert row.tolist() == pytest.approx(expected.tolist(), abs=1e-5)
         return sum(body["logprobs"] == -1 for body in served.bodies)
 
-    assert [fetched(first), fetched(first), fetched(second), fetched(second), fetched(first)] == [1, 0, 1, 0, 1]
+    # As in typing: the beginning of the word stays, and its end is another one with each letter.
+    assert [fetched(each) for each in (first, first, second, first, third, first, second)] == [1, 0, 1, 0, 1, 0, 1]
     engine.close()
     served.close()
 

@@ -220,6 +220,32 @@ def test_servers_of_different_models_are_refused_with_a_sentence(
     refused(f"has {tiny_model.vocabulary - 3} tokens in its vocabulary, and .* has {tiny_model.vocabulary}")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("processes", False, "runs without --logprobs-mode processed_logprobs, unlike the other servers"),
+        ("most_logprobs", 20, "gives fewer log-probabilities than the other servers"),
+        ("most_tokens", 100, "reads 100 tokens only, and 512 are needed"),
+    ],
+)
+def test_a_server_that_comes_back_with_less_than_before_stays_out_and_the_reason_is_known(
+    servers: list[CompletionsServer], connect: Callable[..., Model], name: str, value: Any, reason: str
+) -> None:
+    for server in servers:
+        server.most_logprobs, server.processes = -1, True
+    model = connect(servers[:2])
+    engine: Any = model.engine
+    servers[1].kill()
+    for number in range(20):
+        Document(model, f"{TEXT} {number}").predict()
+    wait_until(lambda: engine.replicas.answering == 1)
+    setattr(servers[1], name, value)
+    servers[1].models[0]["max_model_len"] = servers[1].most_tokens
+    servers[1].start()
+    wait_until(lambda: reason in engine.replicas.all[1].reason)
+    assert engine.replicas.answering == 1
+
+
 def test_a_server_may_be_down_at_the_start_and_is_used_when_it_comes_if_it_serves_the_same_model(
     servers: list[CompletionsServer], connect: Callable[..., Model], byte_tokenizer: Any
 ) -> None:

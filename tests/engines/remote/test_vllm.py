@@ -98,10 +98,12 @@ def test_with_all_log_probabilities_other_options_are_those_of_the_local_engine(
         assert found.coverage == pytest.approx(expected.coverage, abs=1e-3)
 
 
+@pytest.mark.parametrize("server", ["remote", "truncated"])
 def test_while_typed_words_are_completed_other_people_get_their_own_odds(
-    remote: Model, default_model: Model, texts: list[str]
+    server: str, default_model: Model, texts: list[str], request: pytest.FixtureRequest
 ) -> None:
-    """Beside a request for chosen tokens' odds, vLLM 0.32 leaves the likeliest tokens' odds out of other answers."""
+    """The server computes the requests of several people in one batch, of which some allow matching tokens alone."""
+    remote = request.getfixturevalue(server)
     cases = [(text[: 60 + 7 * number], bool(number % 2)) for number, text in enumerate(texts[:24])]
 
     def branches(model: Model, text: str, heal: bool) -> list[tuple[tuple[int, ...], list[float]]]:

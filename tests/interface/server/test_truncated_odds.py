@@ -49,11 +49,11 @@ def test_a_view_has_the_branches_of_tokens_and_says_what_is_missing(
 
 
 @pytest.mark.parametrize("odds", ["tokens", "words"])
-def test_a_typed_word_is_completed_where_the_server_gives_the_odds_of_chosen_tokens(
+def test_a_typed_word_is_completed_where_the_server_gives_odds_among_some_tokens(
     tiny_model: Model, byte_tokenizer: Any, odds: str
 ) -> None:
     server = CompletionsServer(tiny_model.hf_model, most_logprobs=20)
-    server.takes_chosen = True
+    server.processes = True
     loader = ModelLoader(lambda report: load_model(server.address, tokenizer=byte_tokenizer))
     loader.run()
     news = last(PageService(loader), text="The sea wa", odds=odds)
