@@ -39,9 +39,12 @@ export class RowEditor {
       className: 'row-editor', type: 'text', value: text.trim(), maxLength: MOST, dir: 'auto', autocomplete: 'off', spellcheck: false,
       ariaLabel: `Change “${text.trim() || 'this sign'}”: Enter puts the new text there, Escape leaves it`,
     });
-    const width = Math.min(Math.max(LEAST, token.width + ROOM), outer.width);
-    const left = Math.max(0, Math.min(token.left - outer.left, outer.width - width));
-    field.style.cssText = `left: ${left}px; top: ${token.top - outer.top}px; width: ${width}px; height: ${token.height}px`;
+    const left = token.left - outer.left;
+    field.style.cssText = `top: ${token.top - outer.top}px; height: ${token.height}px`;
+    place(field, {left, width: Math.max(LEAST, token.width + ROOM), room: outer.width});
+    field.addEventListener('input', () => {
+      if (field.scrollWidth > field.clientWidth) place(field, {left, width: field.scrollWidth + ROOM, room: outer.width});
+    });
     field.addEventListener('keydown', event => this.#onKey(event, back, () => this.onDone(row, piece, field.value)));
     field.addEventListener('blur', () => this.close());
     // The field's name says the same.
@@ -60,11 +63,11 @@ export class RowEditor {
   }
 
   /**
-   * Enter and Escape close the field, and give the focus back to the text that had it, or to the token.
+   * Enter, Escape and Tab close the field, and give the focus back to the text that had it, or to the token.
    * @type {(event: KeyboardEvent, back: HTMLElement, done: () => void) => void}
    */
   #onKey(event, back, done) {
-    const meaning = nameKey(event);
+    const meaning = event.key === 'Tab' ? 'leave' : nameKey(event);
     event.stopPropagation();
     if (!meaning) return;
     event.preventDefault();
@@ -72,4 +75,14 @@ export class RowEditor {
     back.focus({preventScroll: true});
     if (meaning === 'keep') done();
   }
+}
+
+/**
+ * Give a field a width, and its place, in a line with this room.
+ * @type {(field: HTMLElement, wanted: {left: number, width: number, room: number}) => void}
+ */
+function place(field, {left, width, room}) {
+  const most = Math.min(width, room);
+  field.style.width = `${most}px`;
+  field.style.left = `${Math.max(0, Math.min(left, room - most))}px`;
 }

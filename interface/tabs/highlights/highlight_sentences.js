@@ -1,7 +1,8 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  bitsOfNats, continuationLabel, endsInWord, formatCount, formatNumber, formatPercent, isSigns, quotedText, spokenLabel, spokenQuote,
+  bitsOfNats, continuationLabel, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, quotedText, spokenLabel, spokenQuote,
+  visibleText,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
@@ -52,13 +53,6 @@ export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, in
 export const replacementSentence = word =>
   `What the model would have written in place of ${quotedText(word)}, which may be among the rows. A row’s share is the chance that its part in bold comes next: a token, as the model gives it. Nothing of this enters your text.`;
 
-const ordinals = new Intl.PluralRules('en', {type: 'ordinal'});
-/** @type {Record<string, string>} */
-const ENDINGS = {one: 'st', two: 'nd', few: 'rd', other: 'th'};
-
-/** @param {number} number */
-const ordinal = number => `${formatNumber(number)}${ENDINGS[ordinals.select(number)]}`;
-
 /**
  * What the model expected, and where the person's word stood among its choices: the one sentence that a class is to see.
  * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token' | 'end' | 'word'> & Partial<Pick<HighlightEntry, 'loss' | 'excess'>> & {alternatives: Pick<Alternative, 'id' | 'text' | 'end'>[]}} entry
@@ -73,7 +67,7 @@ export function headline(entry, word = entry.token, begun = '') {
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
   const after = begun.trim() && ` after ${quotedText(begun)}`;
   if (rank === 1) return `The model expected ${first}${after}; ${own} was its first choice${part}.`;
-  return `The model expected ${first}${after}; ${own} was its ${ordinal(rank)} choice${part}${rarerClause(entry)}.`;
+  return `The model expected ${first}${after}; ${own} was its ${formatOrdinal(rank)} choice${part}${rarerClause(entry)}.`;
 }
 
 /**
@@ -128,9 +122,9 @@ export function thresholdSentence(words, count) {
   const marked = words.filter(({rank}) => rank < Infinity), shown = marked.filter(({rank}) => rank < count);
   if (!marked.length) return '';
   const least = Math.min(...shown.map(({entry}) => timesLikelier(entry)));
-  const each = shown.length ? `: its first choice was ${boundedTimes(least)} than ${shown.length === 1 ? 'it' : 'each'}` : '';
-  const all = shown.length === marked.length, part = shown.length ? 'the most surprising of' : 'of';
-  const which = all ? (marked.length === 1 ? 'the only one' : 'all') : `${part} ${formatNumber(marked.length)}`;
+  const all = shown.length === marked.length, furthest = all ? '' : `${shown.length === 1 ? 'the one' : 'those'} where `;
+  const each = shown.length ? `: ${furthest}its first choice was ${all ? '' : 'furthest ahead, '}${boundedTimes(least)} than what you wrote` : '';
+  const which = all ? (marked.length === 1 ? 'the only one' : 'all') : `of ${formatNumber(marked.length)}`;
   return `${which} where the model expected something else${each}`;
 }
 
@@ -164,10 +158,11 @@ export const highlightSentence = ({entry, text, begun, before}, number, count) =
   [`Highlight ${number} of ${count}.`, headline(entry, text, begun), beginningSentence(entry, before, begun)].filter(Boolean).join(' ');
 
 /**
- * A sentence as a screen reader is to say it: quoted signs by their names.
+ * A sentence as a screen reader is to say it: quoted signs by their names, and in words that a word may be longer.
  * @param {string} sentence
  */
-export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/g, (_, /** @type {string} */ text) => spokenQuote(text.replace(/(?<=.)…$/, '')));
+export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/g, (_, /** @type {string} */ text) =>
+  (/.…$/.test(text) ? `${spokenQuote(text.slice(0, -1))} or a longer word` : spokenQuote(text)));
 
 /**
  * What a screen reader says of a word that is pointed at or has the focus: what the card shows, without what figures mean.
@@ -178,18 +173,24 @@ export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/
 export function spokenDetails({entry, text, begun, before}, fits, withFigures) {
   const verdicts = new Map(fits.map(fit => [fit.id, fit]));
   const alternatives = entry.alternatives.map(one => {
-    const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && fitPhrase(fit);
-    return [spokenAlternative(one, entry), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(' ');
+    // As in the card: without figures only of an alternative that fits.
+    const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && (withFigures || fit.drops_in) && fitPhrase(fit);
+    return [spokenAlternative(one, entry), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
   });
   const sentences = [headline(entry, text, begun), beginningSentence(entry, before, begun), withFigures && `${wordSummary(entry)}.`];
   return [...sentences, alternatives.length > 0 && `Alternatives: ${alternatives.join('; ')}.`].filter(Boolean).map(one => spokenSentence(String(one))).join(' ');
 }
 
 /**
- * The figure beside a highlighted word: the chance that the model gave it; empty if it can never be highlighted.
- * @param {MarkedWord} word
+ * The figure beside a highlighted word: the chance that the model gave it, or the named part of it; empty if it can never be
+ * highlighted.
+ * @param {Pick<MarkedWord, 'rank' | 'text' | 'begun'> & {entry: Pick<HighlightEntry, 'loss' | 'token'>}} word
  */
-export const chanceFigure = ({rank, entry: {loss}}) => (rank < Infinity ? formatPercent({p: loss === null ? 0 : Math.exp(-loss)}) : '');
+export function chanceFigure({rank, text, begun, entry: {loss, token}}) {
+  if (rank === Infinity) return '';
+  const part = token.trim() === text.trim() ? '' : `${begun.trim() && '…'}${visibleText(token.trim())} `;
+  return part + formatPercent({p: loss === null ? 0 : Math.exp(-loss)});
+}
 
 /** @param {number} nats */
 const inBits = nats => `${bitsOfNats(nats).toFixed(2)} bits`;

@@ -50,7 +50,7 @@ export function oddsRows({tokens, nodes, spelled}, index, {temperature, topP}) {
 export function tokenSummary({entropies}, {id, rank}, index, rows, label = tokenLabel) {
   const spread = `entropy of the raw probabilities ${bitsOfNats(entropies[index - 1]).toFixed(2)} bits`, came = rows.find(row => row.came);
   if (id === null || !came) return `“${label(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
-  return `Choice ${formatNumber(rank)} of the model's · raw ${formatPercent(came.raw)} · processed ${formatPercent(came.processed)} · ${spread}`;
+  return `Choice ${formatNumber(rank)} of the model · raw ${formatPercent(came.raw)} · processed ${formatPercent(came.processed)} · ${spread}`;
 }
 
 export const NOT_PREDICTED = 'No text comes before it, so the model did not predict it.';

@@ -17,7 +17,7 @@ const OPEN = 'lookahead:kept:more-settings';   // “Forget everything” delete
 const WORD_RESTS = 400;  // milliseconds after the last key in its field
 /** @type {Record<string, string>} */
 export const MODES = {
-  likely: 'Most likely: the likeliest next tokens, each continued.',
+  likely: 'Most likely: the likeliest next words, or tokens (see “Odds of”), each continued.',
   every_level: 'Every level: rows split at the first token, and again at the second.',
   forks: FORKS_PART,
   best_first: 'Best first: the likeliest whole rows that a search finds.',

@@ -19,7 +19,7 @@ const REFUSED = /[…\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}/\\:*?"<>|]/gu;
  * @param {string} ending
  */
 export function fileName(name, ending) {
-  const clean = name.replace(REFUSED, ' ').replace(/\s+/g, ' ').trim().replace(/^\.+/, ''), signs = [...clean];
+  const clean = name.replace(/\.*…/g, ' ').replace(REFUSED, ' ').replace(/\s+/g, ' ').trim().replace(/^\.+/, ''), signs = [...clean];
   const short = signs.slice(0, MOST_NAME).join('');
   const whole = signs.length > MOST_NAME && signs[MOST_NAME] !== ' ' ? short.replace(/(?<=\S) \S*$/, '') : short;
   // A dot follows: those of a sentence's end are left out.

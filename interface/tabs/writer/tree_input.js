@@ -16,6 +16,7 @@ import {treeKey} from '../../web/core/shortcuts.js';
  * @typedef {object} TreeActions
  * @property {(node: TreeNode, choice: Choice | null, source: ChoiceSource) => void} activate a click or Enter
  * @property {(node: TreeNode | null, byKeyboard?: boolean) => void} point what the pointer or the focus is on; null for nothing
+ * @property {() => void} ban ban what is pointed at
  * @property {() => void} leave back to the text
  */
 
@@ -100,6 +101,7 @@ export class TreeInput {
     else if (found.click) this.actions.activate(laid.node, choiceAt(laid.node), {byKeyboard: true, pointer: null});
     else if (found.zoom === 'fit') this.viewport.fit();
     else if (found.zoom) this.viewport.step(found.zoom);
+    else if (found.ban) this.actions.ban();
     else if (found.leave) this.actions.leave();
     if (found.zoom) this.#focusOn(laid);
   }

@@ -67,6 +67,7 @@ export class TreeView extends EventTarget {
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
       activate: (node, choice, source) => this.#activate(node, choice, source),
       point: (node, byKeyboard) => this.#point(node, byKeyboard),
+      ban: () => this.branches.branchView.banPointed(),
       leave: () => this.draft?.box.focus(),
     }});
     this.session = find(panel, '#tree-session', HTMLInputElement);
@@ -121,7 +122,10 @@ export class TreeView extends EventTarget {
     const {panel, branches} = this;
     onDetail(draft, 'change', ({revision, kind}) => {
       this.#end = {text: draft.before, revision};
-      if (kind === 'load') this.seen.clear();
+      if (kind === 'load') {
+        this.seen.clear();
+        this.viewport.reset();
+      }
       if (kind === 'type') this.#scheduleLater();
       else this.#schedule();
     });

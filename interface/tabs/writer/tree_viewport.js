@@ -69,6 +69,12 @@ export class TreeViewport {
   /** The drawing shows other things: a scale that was chosen for the one before counts no longer. *Fit* still does. */
   release() { this.#chosen = false; }
 
+  /** The drawing is that of another text: it begins readable again. */
+  reset() {
+    this.#chosen = false;
+    this.#fits = false;
+  }
+
   /** @param {'in' | 'out'} direction */
   step(direction) {
     const {clientWidth, clientHeight} = this.scroll;

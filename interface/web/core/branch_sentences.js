@@ -9,11 +9,12 @@ import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
 /** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
 export const NEW_ROWS_COMING = 'New rows are being computed. These are from before your change.';
 const HINT = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
+const KEPT_FIRST = 'The first row goes on from your click, so it stays first.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
 export const GUESS_FIRST = 'The rows are hidden: guess the next word first, or skip the guess.';
 
-/** @typedef {{rows: {pieces: Pick<RowPiece, 'text'>[], share?: Odds}[]}} Drawn */
+/** @typedef {{rows: {pieces: Pick<RowPiece, 'text'>[], share?: Odds, pinned?: boolean, extra?: boolean}[]}} Drawn */
 
 /**
  * Whether a row continues the last word of the text.
@@ -52,10 +53,17 @@ function shareSentence(drawn) {
 function hintSentence({count, given, wanted, rows, wordError = null}) {
   const fewer = fewerSentence(count, wanted);
   if (rows.some(({share}) => share?.bound)) return AT_MOST;
-  if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || HINT;
+  if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || (isKeptFirst(rows) ? KEPT_FIRST : HINT);
   if (continuesWord({given, rows})) return ANOTHER_TEMPERATURE;
   return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
 }
+
+/**
+ * Whether the first row stands before likelier ones, since it goes on from the token that was clicked.
+ * @param {Drawn['rows']} rows
+ */
+const isKeptFirst = ([first, ...others]) =>
+  Boolean(first?.pinned && !first.extra) && others.some(({share}) => (share?.p ?? 0) > (first.share?.p ?? 0));
 
 /** What a fork is, and which rows the mode “forks” shows. */
 export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. Of these rows, those with the highest shares are shown.';
@@ -133,8 +141,8 @@ export function coverageCaption(drawn) {
   const {top_p: topP = 1, temperature = 1} = drawn.wanted;
   if (temperature > 0 && topP < 1) return `of what top-p ${topP} leaves`;
   const ofWords = (drawn.wordError ?? null) !== null, heat = temperature === 1 ? '' : ` at temperature ${temperature}`;
-  // Rows that are told apart by several tokens hold neither one word nor one token each.
-  return `of what ${heat ? '' : 'the model thinks '}comes next${heat}${ofWords ? ', in words' : drawn.firsts === false ? '' : ', in tokens'}`;
+  // Rows that are told apart by several tokens hold neither one word nor one token each; steered ones, all up to the word.
+  return `of what ${heat ? '' : 'the model thinks '}comes next${heat}${ofWords ? ', in words' : drawn.firsts !== false ? ', in tokens' : drawn.wanted.towards ? '' : ', up to where rows part'}`;
 }
 
 /**

@@ -11,6 +11,16 @@ const numberFormat = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
  */
 export const formatNumber = number => numberFormat.format(number);
 
+const ordinals = new Intl.PluralRules('en', {type: 'ordinal'});
+/** @type {Record<string, string>} */
+const ENDINGS = {one: 'st', two: 'nd', few: 'rd', other: 'th'};
+
+/**
+ * A place in an order: "1st", "22nd", "1,003rd".
+ * @param {number} number
+ */
+export const formatOrdinal = number => `${formatNumber(number)}${ENDINGS[ordinals.select(number)]}`;
+
 /**
  * A number with its noun: "1 token", "2 tokens".
  * @param {number} number
@@ -168,12 +178,12 @@ const labelInLine = (other, typed) =>
 
 /**
  * The same as a screen reader is to say it.
- * @param {Pick<DrawnOther, 'text' | 'end' | 'otherwise'>} other
+ * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other
  * @param {string} [typed]
  */
 export function spokenOther(other, typed = '') {
-  const letters = continuedLetters(typed, other.text ?? '');
-  return `${letters}${letters && ', continued by '}${spokenLabel(other)}${other.otherwise ? ', then something else' : ''}`;
+  const letters = continuedLetters(typed, other.text ?? ''), onward = other.otherwise ? ', then something else' : mayGoOn(other) ? ', or a longer word' : '';
+  return `${letters}${letters && ', continued by '}${spokenLabel(other)}${onward}`;
 }
 
 /**
@@ -229,7 +239,7 @@ const MOST_LABELS = 4;
 export function likeliestLabels(others, typed = '') {
   const words = others.filter(other => other.text?.trim());
   const likely = (words.length ? words : others).slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
-  return likely.join(', ') + (others.length > likely.length ? ' and more' : '');
+  return likely.join(', ') + (others.length > likely.length ? ', and more' : '');
 }
 
 const ERRORS = [0.001, 0.01, 0.1];   // per cent: small errors are told as the next of these

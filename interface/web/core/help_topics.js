@@ -22,12 +22,23 @@ const FINGER = {title: 'With a finger or a mouse', lines: [
 /** @type {Topic['lines'][number]} */
 const TOKEN = ['token', 'what the model writes at once: a word, a part of a word, or a sign such as a comma'];
 
+/**
+ * What a fork is, and how it is drawn.
+ * @param {string} [shown] a sentence on the forks that a tab shows
+ * @returns {Topic['lines'][number]}
+ */
+const forkLine = shown => ['fork', [
+  'a place where a row splits: up to there two rows have the same tokens, then each continues with another one', ...(shown ? [shown] : []),
+  'A bracket leads from your text to the rows that part right after it; a line that forks stands before the token with which a row leaves one above it later',
+].join('. ')];
+
 /** @type {Topic} */
 const WORDS = {title: 'Words of this page', lines: [
   ['branch', 'one way in which your text could go on; each is shown as a row'],
   [TOKEN[0], `${TOKEN[1]}. Each button of a row is one; several may make a word, as “cre” and “pt” make “crept”`],
   ['share', 'the figure of a row: the chance that your text goes on with the row’s beginning, which is in bold: all up to where it differs from the other rows'],
   ['coverage', '“These 5 hold …”: the shares of the rows together, so the chance that your text goes on with one of their beginnings in bold'],
+  forkLine(),
 ]};
 
 /** The keys of a text among branches. @type {Topic} */
@@ -59,6 +70,8 @@ const EVERYWHERE = {title: 'Everywhere', isOfKeys: true, lines: [
   ['Esc', 'close this help, or the sentence of a control'],
 ]};
 
+const KEYS_EVERYWHERE = EVERYWHERE.lines.map(([keys]) => keys);
+
 /** @type {Topic} */
 const EXPERIMENT_KEYS = {title: 'In the form', isOfKeys: true, lines: [['Enter', 'in a field for a number: run the experiment']]};
 
@@ -72,10 +85,10 @@ const FIGURE_KEYS = {title: 'In the figure', isOfKeys: true, lines: [
 const WRITE_WORDS = {...WORDS, lines: [
   ...WORDS.lines.slice(0, 2),
   ['share', 'the figure of a row: the chance that your text goes on with the row’s beginning, which is in bold: its next word, or, with Odds of (under More settings) tokens, all up to where it differs from the other rows'],
-  ...WORDS.lines.slice(3),
+  WORDS.lines[3],
   ['depth', 'how many tokens long each row is; one that you change has so many tokens after your change'],
   ['temperature', 'it changes the chances: below 1 likely words become likelier still, for safer text; above 1 unlikely words gain, for stranger text; 1 is the model as it is'],
-  ['fork', 'a place where a row splits: up to there two rows have the same tokens, then each continues with another one. In “forks”, a row splits wherever a token other than the likeliest has a chance of 5 % or more too, and of these rows those with the highest shares are shown. A bracket leads from your text to the rows that part right after it; a line that forks stands before the token with which a row leaves one above it later'],
+  forkLine('In “forks”, a row splits wherever a token other than the likeliest has a chance of 5 % or more too, and of these rows those with the highest shares are shown'),
 ]};
 
 /** @type {Topic} */
@@ -137,6 +150,7 @@ export const TOPICS = {
 /**
  * The controls that a help explains, each with its sentence, in their order: each name and each sentence once. A sentence that
  * begins with a name and a colon does without both; one that only repeats the control's name, with or without a key, is left out.
+ * So is a control that has the name of a key: *Everywhere* explains that.
  * @param {[name: string, sentence: string][]} controls
  * @returns {Topic}
  */
@@ -145,7 +159,7 @@ export function controlsTopic(controls) {
   const found = new Map(), said = new Set();
   for (const [name, sentence] of controls) {
     const own = sentence.replace(/^[A-Z][\w-]*: (.)/, (_, first) => first.toUpperCase()), bare = own.replace(/ \([^()]*\)$/, '');
-    if (!name || !bare || bare === name || found.has(name) || said.has(own)) continue;
+    if (!name || KEYS_EVERYWHERE.includes(name) || !bare || bare === name || found.has(name) || said.has(own)) continue;
     found.set(name, own);
     said.add(own);
   }

@@ -4,6 +4,7 @@ import {isCertain, oddsTogether, sumOf} from './shares.js';
 import {oddsOfAll} from './reheated_odds.js';
 
 const LEAST_LEFT = 1e-6; // the least probability of other ways on that is listed
+const MOST_PART = 0.1;   // the largest error of a word's share, as a part of it, with which it is shown as exact
 
 /** @typedef {(index: number | undefined, logprob: number) => Odds} NodeOdds odds after the node of this index */
 /** @typedef {{other: DrawnOther, known: number[]}} Entry `known`: the first ids, whose odds are known; all of them unless there is a bound */
@@ -46,7 +47,7 @@ export function otherWords(view, rows, left) {
   const otherwise = otherWaysOn(rows).filter(({ids}) => !rows.some(row => row.next_word && beginsWith(row.ids, ids)));
   const words = [...hidden, ...(view.rest || [])].flatMap(entry => {
     if (!entry.next_word) return [];
-    const {share, error} = entry.next_word, bound = !isCertain(entry.next_word);
+    const {share, error} = entry.next_word, bound = !isCertain(entry.next_word) || error > share * MOST_PART;
     const p = bound ? Math.min(share + error, left) : share;
     return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
   });

@@ -28,7 +28,7 @@ export function excerpt(text, most = 80) {
   if (characters.length <= most && text.length <= most * 4) return line;
   const short = characters.slice(0, most).join(''), whole = (characters[most] ?? ' ') === ' ' ? short.trimEnd() : short.replace(/ \S*$/, '');
   // A cut word that is longer than all before it is an address, or a text without spaces.
-  return `${whole.length * 2 >= short.length ? whole : short}…`;
+  return `${(whole.length * 2 >= short.length ? whole : short).replace(/[.…\s]+$/, '')}…`;
 }
 
 /**

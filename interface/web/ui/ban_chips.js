@@ -1,6 +1,7 @@
 // The banned tokens as chips; a click on a chip lifts its ban.
 /** @import {BannedToken} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
+import {spokenQuote} from '../core/figures_and_labels.js';
 import {findAll, make} from './elements.js';
 import {closestTo, dispatch, onDetail} from './events.js';
 
@@ -54,7 +55,8 @@ export class BanChips extends EventTarget {
   }
 
   /**
-   * Lift a chip's ban. The focus of the chip, which goes, moves to the next one, or else to the text.
+   * Lift a chip's ban. The focus of the chip, which goes, moves to the next one, or else to the line that opens the settings: in
+   * the text box the next Tab would write.
    * @param {HTMLElement} chip
    */
   #lift(chip) {
@@ -63,7 +65,7 @@ export class BanChips extends EventTarget {
     if (found) this.#take({...found, banned: false});
     if (place < 0) return;
     const left = findAll(this.element, 'button');
-    (left[Math.min(place, left.length - 1)] ?? this.#draft?.box)?.focus();
+    (left[Math.min(place, left.length - 1)] ?? this.element.parentElement?.querySelector('summary'))?.focus();
   }
 
   /** @param {BanStep} step that a person takes */
@@ -81,7 +83,7 @@ export class BanChips extends EventTarget {
   #paint() {
     this.element.hidden = !this.#list.length;
     this.element.replaceChildren('Never:', ...this.#list.map(({id, text}) => {
-      const chip = make('button', {text: `${text.trim() || 'a sign'} ×`, title: 'Only this token is left out; other tokens may spell a longer word that begins so. Click to offer it again.'});
+      const chip = make('button', {text: `${text.trim() || 'a sign'} ×`, ariaLabel: `Never ${spokenQuote(text)}: offer it again`, title: 'This token is left out, also where a longer word begins with it; other tokens may still spell such a word. Click to offer it again.'});
       chip.dataset.id = String(id);
       return chip;
     }));

@@ -25,7 +25,7 @@ const SELECTION = 'A selection pauses branching.';
  * What is announced of a step of a ban, by its verb: where the step has lifted the ban, and where it has made it.
  * @type {Record<string, [string, string]>}
  */
-const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['banned', 'unbanned'], redo: ['allowed', 'rebanned']};
+const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['bannedAgain', 'unbanned'], redo: ['allowedAgain', 'rebanned']};
 const PROMPT_KINDS = ['prompt', 'prompting'];   // changes after which the text is the same
 const MOST_PINNED = 40;    // texts whose pinned row is remembered
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
@@ -83,6 +83,7 @@ export class BranchController {
   #answeredRevision = 0;   // the newest revision that the server has answered
   #answeredLength = 0;     // of the text before the caret at that revision
   #selecting = false;      // whether a selection pauses branching
+  #tabLeadsOn = () => false;   // whether Tab leads on from the text box, and accepts nothing
   #prompt = '';            // the prompt of the known views, as JSON
   /**
    * What was left of the branch when a text was accepted, by the text before the caret.
@@ -153,13 +154,14 @@ export class BranchController {
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());
     buttons.stop.addEventListener('click', () => this.#stop());
-    listenToTextKeys({box: draft.box, draft, actions: {
+    this.#tabLeadsOn = listenToTextKeys({box: draft.box, draft, actions: {
       word: branch => this.#choose(branch, this.#keyed.branchView.nextWord(branch)),
       whole: branch => this.#chooseWhole(branch),
       ghost: () => this.ghost.accept() || this.#awaitGhost() || (this.branches.branchView.isVeiled() && this.hooks.onHidden()),
       hide: () => this.#keyed.branchView.giveUp() || this.#hideGhost(),
       rows: () => this.goToRows(),
       pause: () => this.#togglePause(),
+      begin: () => this.#settled(),
     }});
   }
 
@@ -359,12 +361,15 @@ export class BranchController {
     this.ghost.refresh();
   }
 
-  /** The branches of the present text are complete, or the focus has come back to it: let what Tab inserts be announced. */
+  /**
+   * The branches of the present text are complete, or the focus has come back to it: let what Tab inserts be announced, unless
+   * Tab leads on.
+   */
   #settled() {
     const {draft} = this, {revision} = draft;
     // Only a paint tells whether the grey text has room.
     afterPaint(() => {
-      if (draft.revision === revision && draft.hasFocus) dispatch(this.#keyed, 'announceTab', {text: this.ghost.text});
+      if (draft.revision === revision && draft.hasFocus && !this.#tabLeadsOn()) dispatch(this.#keyed, 'announceTab', {text: this.ghost.text});
     });
   }
 

@@ -12,24 +12,34 @@ import {closestTo} from './events.js';
  * @property {() => boolean} hide hides the ghost text
  * @property {() => boolean} rows moves the focus to the branches
  * @property {() => boolean} pause
+ * @property {() => void} begin called when something is done in the box after Tab has reached it: from then on Tab accepts
  */
 
-/** @param {{box: HTMLTextAreaElement, draft: TextOwner, actions: TextKeyActions}} options */
+/**
+ * Returns a function that tells whether Tab leads on, and accepts nothing.
+ * @param {{box: HTMLTextAreaElement, draft: TextOwner, actions: TextKeyActions}} options
+ * @returns {() => boolean}
+ */
 export function listenToTextKeys({box, draft, actions}) {
   let tabbed = false;    // whether the last key was Tab, outside the box
   let passing = false;   // whether Tab has brought the focus here, and nothing else has happened: then it leads on
-  for (const type of ['pointerdown', 'input']) box.addEventListener(type, () => { passing = false; });
+  const begin = () => {
+    if (passing) actions.begin();
+    passing = false;
+  };
+  for (const type of ['pointerdown', 'input']) box.addEventListener(type, begin);
   box.addEventListener('focus', () => { passing = tabbed; });
   document.addEventListener('pointerdown', () => { tabbed = false; }, {capture: true});
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
     tabbed = event.key === 'Tab' && event.target !== box;
     if (event.target === box && passing && event.key === 'Tab') return;
-    if (event.target === box && !isModifier(event)) passing = false;
+    if (event.target === box && !isModifier(event)) begin();
     const pauses = isPause(event) && box.checkVisibility() && !closestTo(event, 'dialog, .told');
     const done = pauses ? actions.pause() : event.target === box && runKey(event, draft, actions);
     if (done) event.preventDefault();
   }, {capture: true});
+  return () => passing;
 }
 
 /** Whether a key does nothing alone. @param {KeyboardEvent} event */

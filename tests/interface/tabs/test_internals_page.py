@@ -286,7 +286,7 @@ def test_every_token_is_a_box_and_a_click_shows_the_ten_alternatives_of_a_plain_
         assert set(shown) == {*row.topk(10).indices.tolist(), ids[place]}
         assert list(shown.values()) == pytest.approx(row[list(shown)].tolist(), rel=1e-3, abs=1e-7)
         rank = int((row > row[ids[place]]).sum()) + 1
-        assert f"Choice {rank:,} of the model's" in default_inside.page.locator("#internals .came").inner_text()
+        assert f"Choice {rank:,} of the model " in default_inside.page.locator("#internals .came").inner_text()
         assert f"position {place} · id {ids[place]}" in default_inside.page.locator("#internals .facts").inner_text()
         (came,) = default_inside.page.locator("#internals tr[data-came]").all()
         assert came.get_attribute("data-id") == str(ids[place]) and "came" in came.inner_text()

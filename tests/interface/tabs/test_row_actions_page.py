@@ -449,6 +449,17 @@ def test_after_a_change_the_next_enter_inserts_the_whole_written_word(visit: Vis
     assert visit.text.endswith("shimmering")
 
 
+def test_the_field_of_a_change_grows_with_what_is_written_and_tab_leads_back_to_the_row(visit: Visit) -> None:
+    write(visit)
+    field = visit.page.locator(".row-editor")
+    press(visit, "Alt+ArrowDown", "F2")
+    visit.page.keyboard.type("half-remembered things of the past")
+    assert field.evaluate("one => one.scrollWidth <= one.clientWidth")
+    press(visit, "Tab")
+    expect(field).to_have_count(0)
+    assert focused(visit) == "token"
+
+
 def test_a_change_of_the_pinned_row_that_is_undone_pins_it_again(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+1")

@@ -187,6 +187,19 @@ def test_a_node_can_be_banned_with_the_mouse_and_nothing_moves(tree: Visit) -> N
     expect(tree.page.locator("#controls .never button")).to_have_count(1)
 
 
+def test_a_node_can_be_banned_by_the_delete_key(tree: Visit) -> None:
+    tree.page.locator("#document textarea").focus()
+    tree.page.keyboard.press("Alt+ArrowDown")
+    expect(nodes(tree, "ahead").first).to_be_focused()
+    named = tree.page.locator("#tree .tree-ban").inner_text()
+    tree.page.keyboard.press("Delete")
+    expect(tree.page.locator("#controls .never button")).to_have_count(1)
+    chip = tree.page.locator("#controls .never button").inner_text().removesuffix(" ×")
+    assert named == f"Never “{chip}”"
+    tree.wait_until_settled()
+    expect(tree.page.locator("#tree .node:focus")).to_have_count(1)
+
+
 def test_what_a_screen_reader_is_told_of_the_tree_is_what_it_shows(tree: Visit) -> None:
     said, shown = tree.page.locator(".tree-announcement"), tree.page.locator(".tree-says")
     expect(said).to_have_text(shown.inner_text())

@@ -238,6 +238,25 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
 
 
 @pytest.mark.slow
+def test_what_tab_inserts_is_not_announced_where_tab_leads_on(tiny: Visit) -> None:
+    tiny.fill(PROMPT)
+    tiny.wait_until_settled()
+    announced = tiny.page.locator("#branches .tab-announcement")
+    press(tiny, "Escape", "Tab", "Shift+Tab")
+    expect(tiny.page.locator("#document textarea")).to_be_focused()
+    tiny.page.wait_for_timeout(300)
+    assert announced.text_content() == ""
+    press(tiny, "Tab", "Shift+Tab")
+    assert tiny.text == PROMPT
+    tiny.page.keyboard.type(" x")
+    tiny.wait_until_settled()
+    ghost = wait_for_ghost(tiny)
+    expect(announced).to_contain_text("Tab inserts “")
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT + " x" + ghost
+
+
+@pytest.mark.slow
 def test_a_row_that_continues_a_word_shows_the_letters_that_were_typed(default_visit: Visit) -> None:
     default_visit.type("The old lighth")
     default_visit.wait_until_settled()
@@ -756,7 +775,7 @@ def test_a_banned_token_is_not_offered_until_it_is_allowed(tiny: Visit) -> None:
     tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
 
 
-def test_after_a_ban_is_lifted_by_keys_the_focus_is_on_the_next_one_or_on_the_text(tiny: Visit) -> None:
+def test_after_a_ban_is_lifted_by_keys_the_focus_is_on_the_next_one_or_on_the_settings(tiny: Visit) -> None:
     tiny.type(PROMPT)
     for count in (1, 2):
         tiny.wait_until_settled()
@@ -770,7 +789,11 @@ def test_after_a_ban_is_lifted_by_keys_the_focus_is_on_the_next_one_or_on_the_te
     expect(tiny.page.locator(".never button")).to_be_focused()
     assert tiny.page.locator(".never button").inner_text() == last
     press(tiny, "Enter")
-    expect(tiny.page.locator("#document textarea")).to_be_focused()
+    expect(tiny.page.locator("#controls summary")).to_be_focused()
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT, "in the text box, Tab would have written"
+    press(tiny, "Control+z")
+    expect(tiny.page.locator("#branches .announcement")).to_contain_text(" is banned again.")
 
 
 @pytest.mark.slow

@@ -110,11 +110,11 @@ test('the headline of the first word says that there is nothing to expect', () =
 });
 
 test('a screen reader says quoted signs by their names, and the details of a word without definitions', () => {
-  assert.equal(sentences.spokenSentence('The model expected “.”; your “sea…” and “””, “ I ”.'), 'The model expected “full stop”; your “sea” and “closing quotation mark”, “I”.');
+  assert.equal(sentences.spokenSentence('The model expected “.”; your “sea…” and “””, “ I ”.'), 'The model expected “full stop”; your “sea” or a longer word and “closing quotation mark”, “I”.');
   const word = {entry: {...expected(','), rank: 3}, text: ' keeper', begun: '', before: 9};
   const plain = sentences.spokenDetails(word, [], false), figures = sentences.spokenDetails(word, [], true);
   assert.equal(plain, 'The model expected “comma”; your word “keeper” was its 3rd choice. Alternatives: comma.');
-  assert.equal(figures.replaceAll('\u00a0', ' '), 'The model expected “comma”; your word “keeper” was its 3rd choice. “keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits. Alternatives: comma 20 %.');
+  assert.equal(figures.replaceAll('\u00a0', ' '), 'The model expected “comma”; your word “keeper” was its 3rd choice. “keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits. Alternatives: comma, 20 %.');
 });
 
 test('a screen reader says the alternatives of a token one by one, signs by their names, and where a word may be longer', () => {
@@ -123,6 +123,9 @@ test('a screen reader says the alternatives of a token one by one, signs by thei
   assert.equal(sentences.spokenAlternatives(after).replaceAll('\u00a0', ' '), 'comma 20 %; sea, or a longer word 10 %');
   const details = sentences.spokenDetails({entry: {...after, rank: 3}, text: ' keeper', begun: '', before: 9}, [], false);
   assert.match(details, /Alternatives: comma; sea, or a longer word\.$/);
+  const fits = [{id: 1, drops_in: false}, {id: 2, drops_in: true}], spoken = figures => sentences.spokenDetails({entry: {...after, rank: 3}, text: ' keeper', begun: '', before: 9}, fits, figures);
+  assert.match(spoken(false), /Alternatives: comma; sea, or a longer word, fits: your next words can stay\.$/, 'what the card does not show is not said');
+  assert.match(spoken(true), /comma, 20.%, your next words would change; sea, or a longer word, 10.%, fits/);
 });
 
 test('near the beginning of a text the card says why a word is a surprise there', () => {
@@ -137,21 +140,21 @@ test('near the beginning of a text the card says why a word is a surprise there'
 // A word at which the model's first choice was so many times likelier, and which has this chance itself.
 const marked = (rank, times, chance = 0.001) => {
   const excess = times === Infinity ? null : Math.log(times);
-  return {rank, entries: [], entry: {excess, loss: times === Infinity ? null : -Math.log(chance), rank: 3}};
+  return {rank, entries: [], text: 'oes', begun: '', entry: {excess, token: 'oes', loss: times === Infinity ? null : -Math.log(chance), rank: 3}};
 };
 const never = {...marked(Infinity, 1), entry: {excess: 0, loss: 1, rank: 1}};
 const threshold = (words, count) => said(sentences.thresholdSentence(words, count));
 
 test('the threshold is how much likelier the first choice was than the least surprising of the shown words', () => {
   const words = [marked(1, 499), never, marked(0, 4617.9), marked(2, 2.57)], first = 'its first choice was';
-  assert.equal(threshold(words, 1), `the most surprising of 3 where the model expected something else: ${first} at least 4,600 times likelier than it`);
-  assert.equal(threshold(words, 2), `the most surprising of 3 where the model expected something else: ${first} at least 490 times likelier than each`);
-  assert.equal(threshold(words, 3), `all where the model expected something else: ${first} at least 2.5 times likelier than each`);
+  assert.equal(threshold(words, 1), `of 3 where the model expected something else: the one where ${first} furthest ahead, at least 4,600 times likelier than what you wrote`);
+  assert.equal(threshold(words, 2), `of 3 where the model expected something else: those where ${first} furthest ahead, at least 490 times likelier than what you wrote`);
+  assert.equal(threshold(words, 3), `all where the model expected something else: ${first} at least 2.5 times likelier than what you wrote`);
   assert.equal(threshold(words, 0), 'of 3 where the model expected something else');
-  assert.equal(threshold([marked(0, 10)], 1), `the only one where the model expected something else: ${first} at least 10 times likelier than it`);
-  assert.equal(threshold([marked(0, 1.04)], 1), `the only one where the model expected something else: ${first} at least a little likelier than it`);
-  assert.equal(threshold([marked(0, 3e5)], 1), `the only one where the model expected something else: ${first} more than 100,000 times likelier than it`);
-  assert.equal(threshold([marked(0, Infinity)], 1), `the only one where the model expected something else: ${first} more than 100,000 times likelier than it`);
+  assert.equal(threshold([marked(0, 10)], 1), `the only one where the model expected something else: ${first} at least 10 times likelier than what you wrote`);
+  assert.equal(threshold([marked(0, 1.04)], 1), `the only one where the model expected something else: ${first} at least a little likelier than what you wrote`);
+  assert.equal(threshold([marked(0, 3e5)], 1), `the only one where the model expected something else: ${first} more than 100,000 times likelier than what you wrote`);
+  assert.equal(threshold([marked(0, Infinity)], 1), `the only one where the model expected something else: ${first} more than 100,000 times likelier than what you wrote`);
   assert.equal(threshold([never], 0), '');
 });
 
@@ -180,13 +183,16 @@ test('the figure of a highlighted word is the chance of the part that its card s
   assert.equal(said(sentences.chanceFigure(marked(1, 2, 0.02))), '2 %');
   assert.equal(said(sentences.chanceFigure(marked(1, Infinity))), '0 %');
   assert.equal(sentences.chanceFigure(never), '');
+  const part = marked(1, 2, 0.02);
+  assert.equal(said(sentences.chanceFigure({...part, text: 'Volcanoes', begun: 'Volcan'})), '…oes 2 %', 'the part is named');
+  assert.equal(said(sentences.chanceFigure({...part, text: 'oesophagus'})), 'oes 2 %');
 });
 
 test('what is announced says how many places are marked, words and signs, of how many, and by which threshold', () => {
   const words = [marked(1, 50), never, marked(0, 1000), marked(2, 4)], first = 'its first choice was';
   const announced = count => said(sentences.markedSentence(words, count));
-  assert.equal(announced(2), `2 places are marked, the most surprising of 3 where the model expected something else: ${first} at least 50 times likelier than each.`);
-  assert.equal(announced(1), `1 place is marked, the most surprising of 3 where the model expected something else: ${first} at least 1,000 times likelier than it.`);
+  assert.equal(announced(2), `2 places are marked, of 3 where the model expected something else: those where ${first} furthest ahead, at least 50 times likelier than what you wrote.`);
+  assert.equal(announced(1), `1 place is marked, of 3 where the model expected something else: the one where ${first} furthest ahead, at least 1,000 times likelier than what you wrote.`);
   assert.equal(announced(0), '0 places are marked, of 3 where the model expected something else.');
   assert.equal(sentences.markedSentence([never], 0), '', 'there is nothing to mark');
 });

@@ -80,7 +80,7 @@ test('a token that the model rules out is impossible', () => {
 
 test('the summary of a token has its choice, odds and entropy', () => {
   const view = viewOf(), rows = [{raw: {p: 0.5}, processed: {p: 0.6}, came: false}, {raw: {p: 0.25}, processed: {p: 0.125}, came: true}];
-  assert.equal(summary(view, {id: CAME, rank: 1234}, 1, rows), "Choice 1,234 of the model's · raw 25 % · processed 13 % · entropy of the raw probabilities 1.78 bits");
+  assert.equal(summary(view, {id: CAME, rank: 1234}, 1, rows), "Choice 1,234 of the model · raw 25 % · processed 13 % · entropy of the raw probabilities 1.78 bits");
 });
 
 test('the summary of the token to come names the likeliest token', () => {
@@ -97,7 +97,7 @@ test('the rest is what the rows leave, a lower bound if a row has a bound', () =
 test('a summary is announced as a sentence with one full stop', () => {
   const view = viewOf(), next = viewOf({id: null}), spoken = (shown, index) => spokenSummary(shown, index, {temperature: 1, topP: 1}).replaceAll('\u00a0', ' ');
   view.tokens[1].text = ' b,';
-  assert.match(spoken(view, 1), /^“space, b, comma”: Choice 21 of the model's, raw [\d.]+ %, processed [\d.]+ %, entropy of the raw probabilities 1.78 bits\.$/);
+  assert.match(spoken(view, 1), /^“space, b, comma”: Choice 21 of the model, raw [\d.]+ %, processed [\d.]+ %, entropy of the raw probabilities 1.78 bits\.$/);
   assert.match(spoken(next, 1), new RegExp(`^What would come next: “space, w${likeliest[0]}” is the likeliest, with `));
   assert.equal(spoken(view, 0), '“a”: No text comes before it, so the model did not predict it.');
 });

@@ -100,6 +100,7 @@ test('a file that cannot be read is refused', async () => {
 
 test('a file is named after its document, without what file systems refuse', () => {
   assert.equal(fileName('My story', 'json'), 'My story.json');
+  assert.equal(fileName('At dusk.… authorship', 'md'), 'At dusk authorship.md');
   assert.equal(fileName('a/b\\c:d*e?f"g<h>i|j', 'txt'), 'a b c d e f g h i j.txt');
   assert.equal(fileName('a\u202etxt.exe\u0000\n\u2028b', 'txt'), 'a txt.exe b.txt');
   assert.equal(fileName('The old… authorship', 'md'), 'The old authorship.md');

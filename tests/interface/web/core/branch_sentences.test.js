@@ -34,11 +34,12 @@ test('the coverage sentence says how many branches there are and what they hold'
   assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks comes next, in tokens');
   assert.equal(ofWhat('', 1), 'of what the model thinks comes next, in tokens', 'bans have a line of their own');
   const deep = {given: '', wanted: {}, without: [], rows: [], firsts: false};
-  assert.equal(words.coverageCaption(deep), 'of what the model thinks comes next');
+  assert.equal(words.coverageCaption(deep), 'of what the model thinks comes next, up to where rows part');
   assert.equal(words.coverageCaption({...deep, wordError: 0.001}), 'of what the model thinks comes next, in words', 'one word of each row');
   const begun = {given: ' lig', wanted: {}, without: [], rows: [{pieces: [{text: 'ht'}]}]};
   assert.equal(words.coverageCaption({...begun, wordError: 0}), 'of what the model thinks comes next, in words');
-  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks comes next');
+  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks comes next, up to where rows part');
+  assert.equal(words.coverageCaption({...begun, firsts: false, wanted: {towards: 'sea'}}), 'of what the model thinks comes next');
   const heated = temperature => words.coverageCaption({given: '', wanted: {temperature}, without: [], rows: []});
   assert.deepEqual([heated(1.7), heated(0)], ['of what comes next at temperature 1.7, in tokens', 'of what comes next at temperature 0, in tokens']);
 });
@@ -49,6 +50,13 @@ test('where rows lengthen the last word, it is said that another temperature mov
   assert.match(summary({temperature: 0.5}), /Temperature acts on each token: rows that lengthen your last word/);
   assert.doesNotMatch(summary({temperature: 1}), /Temperature acts/);
   assert.match(words.summarySentence({state: 'settled'}, {...drawn, given: '', wanted: {...drawn.wanted, temperature: 0.5}}), /are those of tokens/);
+});
+
+test('a first row that goes on from a click, though others are likelier, says why it is first', () => {
+  const row = (p, more) => ({pieces: [{text: ' house'}], share: {p}, ...more}), drawn = {firsts: true, given: '', count: 2, without: [], wanted: {mode: 'likely', odds: 'tokens', k: 2}};
+  const summary = (...rows) => words.summarySentence({state: 'settled'}, {...drawn, rows});
+  assert.match(summary(row(0.1, {pinned: true}), row(0.2)), / The first row goes on from your click, so it stays first\.$/);
+  for (const rows of [[row(0.3, {pinned: true}), row(0.2)], [row(0.1), row(0.2)], [row(0.1, {pinned: true, extra: true}), row(0.2)]]) assert.doesNotMatch(summary(...rows), /your click/);
 });
 
 test('where top-p keeps more tokens than are known, it is said what ≤ means', () => {

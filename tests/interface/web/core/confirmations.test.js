@@ -8,7 +8,7 @@ test('each action is a short sentence before what follows it', () => {
   assert.equal(withSentence([], 'Rows.'), 'Rows.');
   assert.equal(withSentence(all(['banned', ' isn']), 'Rows.'), 'Banned: “isn”. Rows.');
   assert.equal(withSentence(all(['undone', 'a'], ['undone', 'b'])), 'Undone: “a”. Undone: “b”.');
-  const others = {unbanned: 'Undone: the ban of “a”.', rebanned: 'Redone: the ban of “a”.', allowed: 'No longer banned: “a”.', redone: 'Redone: “a”.'};
+  const others = {bannedAgain: 'Undone: “a” is banned again.', allowedAgain: 'Redone: “a” is no longer banned.', unbanned: 'Undone: the ban of “a”.', rebanned: 'Redone: the ban of “a”.', allowed: 'No longer banned: “a”.', redone: 'Redone: “a”.'};
   for (const [kind, sentence] of Object.entries(others)) assert.equal(withSentence(all([kind, 'a'])), sentence);
   assert.equal(withSentence(all(['undone', '']), ''), 'Undone.');
   assert.equal(withSentence(all(['lost'])), 'The row that you changed is gone.');

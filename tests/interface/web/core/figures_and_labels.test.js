@@ -140,17 +140,18 @@ test('what continues a word is listed with the letters typed of it, as in rows',
   const part = {text: 'n', end: false, odds: {p: 0.1}}, word = {...part, next_word: {}};
   assert.deepEqual([words.otherLabel(part, ' the'), words.otherLabel(word, ' the'), words.otherLabel({...part, text: ' n'}, ' the')], ['the·n…', 'the·n', 'n…']);
   assert.equal(words.likeliestLabels([part, word], 'he'), 'he·n…, he·n');
-  assert.deepEqual([words.spokenOther(part, 'he'), words.spokenOther({...part, text: ' n'}, 'he')], ['he, continued by n', 'n']);
+  assert.deepEqual([words.spokenOther(part, 'he'), words.spokenOther({...part, text: ' n'}, 'he')], ['he, continued by n, or a longer word', 'n, or a longer word']);
+  assert.equal(words.spokenOther(word, 'he'), 'he, continued by n');
 });
 
 const other = (text, p = 0.1) => ({text, odds: {p}});
 
 test('the likeliest others are one line', () => {
-  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a…, b…, c…, d… and more');
+  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a…, b…, c…, d…, and more');
   assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a…, b…, c…, d…');
   assert.equal(words.likeliestLabels([]), '');
   assert.equal(words.likeliestLabels([other('\n'), {...other(null), end: true}]), '↵, end', 'where there is nothing else');
-  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a…, b… and more');
+  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a…, b…, and more');
 });
 
 test('signs stand in quotation marks in the line of others, since commas separate them', () => {
@@ -169,7 +170,7 @@ test('the list of other words shows parts of words as parts, and what it leaves 
   assert.equal(words.otherLabel({text: ',', end: false, next_word: {}, odds: {p: 0.01, bound: true}}), ',', 'a sign is no beginning of a word');
   const otherwise = {text: ' the', end: false, odds: {p: 0.2}, otherwise: true};
   assert.deepEqual([words.otherLabel(otherwise), words.spokenOther(otherwise)], ['the… then something else', 'the, then something else']);
-  assert.equal(words.spokenOther({text: ' the', end: false}), 'the');
+  assert.equal(words.spokenOther({text: ' the', end: true, odds: {p: 0.1}}), 'the end of the text');
   const token = text => words.otherLabel({text, end: text === 'eos', odds: {p: 0.01}});
   assert.deepEqual([' n', ' 19', 'é', ',', ' (', '\n', ' a.', '字', 'eos', null].map(token), ['n…', '19…', 'é…', ',', '␣(', '↵', 'a.', '字', 'end', '◌'],
     'a token is a word or the beginning of one, unless it ends in a sign');

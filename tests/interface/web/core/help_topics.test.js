@@ -23,6 +23,21 @@ test('Write explains its words and keys by the lines of the other helps, and has
   for (const [term, meaning] of lines) assert.ok(term && meaning && !/[.!]$/.test(meaning), term);
 });
 
+test('the tabs with branches explain a fork, and name the mode “forks” only where it is', () => {
+  const forks = topics => topics.flatMap(({lines}) => lines).filter(([term]) => term === 'fork').map(([, meaning]) => meaning);
+  const [write] = forks(WRITE_TOPICS.words);
+  assert.match(write, /In “forks”, a row splits/);
+  for (const name of ['rewrite', 'assistant']) {
+    assert.equal(forks(TOPICS[name]).length, 1, name);
+    assert.ok(!forks(TOPICS[name])[0].includes('“forks”'), name);
+    assert.ok(forks(TOPICS[name])[0].split('. ').every(sentence => write.includes(sentence)), name);
+  }
+});
+
+test('the button of a key is no control: the keys are explained by themselves', () => {
+  assert.deepEqual(controlsTopic([['?', 'Help (?)'], ['Copy', 'Copy the text']]).lines, [['Copy', 'Copy the text']]);
+});
+
 test('controls are explained once each, also under two names, without their own name, and not at all by that alone', () => {
   const {lines} = controlsTopic([
     ['Depth', 'Depth: how many tokens long each branch is.'], ['Branches', 'How many.'], ['Depth', 'Another.'], ['Copy', 'Copy'], ['Undo', 'Undo (Ctrl+Z)'], ['', 'Nobody.'], ['Send', ''],

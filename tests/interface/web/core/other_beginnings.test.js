@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {beginsWith} from '../../../../interface/web/core/other_beginnings.js';
+import {beginsWith, otherWords} from '../../../../interface/web/core/other_beginnings.js';
 import {shapeRows} from '../../../../interface/web/core/branch_rows.js';
 import {assertNear, likelyView, likeliest, oddsOf, pathOf, viewOf} from '../../../support/scripts/views.js';
 
@@ -91,4 +91,13 @@ test('a row that is not shown and ends at once is an ending among the others', (
   assert.equal(shapeRows(view, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, true);
   const later = viewOf([pathOf([firsts[0]], 2), pathOf([firsts[1]], 2)], {k: 2, ended: [1]});
   assert.equal(shapeRows(later, {k: 1}).others.find(({ids}) => ids[0] === firsts[1]).end, false);
+});
+
+test('the share of another word is a bound where its error is more than a tenth of it', () => {
+  const rest = (share, error) => ({ids: [1], logprobs: [-1], text: ' crim', end: false, next_word: {text: ' crim', share, error, tokens: 1}});
+  const odds = (share, error) => otherWords({branches: [], rest: [rest(share, error)]}, [], 0.5)[0].odds;
+  assert.deepEqual(odds(0.05, 0.001), {p: 0.05});
+  assert.deepEqual(odds(0.0006, 0.00005), {p: 0.0006});
+  assert.equal(odds(0.0006, 0.0005).bound, true, 'known to 0.1 points, and still nearly nothing of it is known');
+  assert.equal(odds(0.05, 0.01).bound, true);
 });

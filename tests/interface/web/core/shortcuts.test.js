@@ -151,6 +151,7 @@ test('in the tree arrows move, Enter and space click, and signs zoom, also where
   for (const [key, zoom] of [['Shift+=', 'in'], ['=', 'in'], ['-', 'out'], ['0', 'fit']]) assert.deepEqual(treeKey(pressed(key)), {zoom});
   assert.deepEqual(treeKey({...pressed('Shift+x'), key: '+'}), {zoom: 'in'});
   assert.deepEqual(treeKey(pressed('Alt+ArrowUp')), {leave: true});
+  assert.deepEqual(treeKey(pressed('Delete')), {ban: true});
 });
 
 test('in the tree no other key is ours, none with a modifier but Shift, and none while an input method composes', () => {

@@ -56,6 +56,7 @@ test('an excerpt of a long text is its first characters and an ellipsis', () => 
   assert.equal(excerpt('a'.repeat(81)), `${'a'.repeat(80)}…`);
   assert.equal(excerpt('one two three', 5), 'one…');
   assert.equal(excerpt('one two three', 4), 'one…');
+  assert.equal(excerpt('At dusk. And then', 8), 'At dusk…', 'no four dots');
   assert.equal(excerpt(`a${' '.repeat(15)}`, 4), 'a');
   assert.equal(excerpt(`a${' '.repeat(16)}`, 4), 'a…');
   assert.equal(excerpt(`a${' '.repeat(16)}b`, 4), 'a…');
