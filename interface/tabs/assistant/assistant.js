@@ -22,8 +22,12 @@ const EMPTY = 'There is nothing to send yet: write the message, or take its firs
 const ENDING = 'The message would end here; an ending inserts nothing. Send passes the turn.';
 /** @type {ConversationState} */
 const EXAMPLE = {messages: [{role: 'user', content: 'How does a lighthouse help a ship at night?', spans: []}], role: 'assistant'};
-/** @param {number} number */
-const BACK = number => `Back to message ${number}. What followed is kept under “Sent and abandoned messages”.`;
+/**
+ * What is said when somebody has gone back to a message.
+ * @param {number} number of the message
+ * @param {boolean} followed whether a later message, or a text in progress, has given way to it
+ */
+const BACK = (number, followed) => `Back to message ${number}.${followed ? ' What followed is kept under “Sent and abandoned messages”.' : ''}`;
 const ANEW = 'A new conversation. The one before is kept under “Sent and abandoned messages”.';
 const ALREADY_NEW = 'This is a new conversation already.';
 
@@ -54,7 +58,7 @@ class AssistantTab {
     this.messages = new MessageList(find(sheet, '#chat'), index => this.#edit(index));
     this.controller = new BranchController({
       branches, draft: this.draft, server, controls,
-      mirror: new TextMirror(this.draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')}),
+      mirror: new TextMirror(this.draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count'), caretNote: find(sheet, '.caret-note')}),
       settings: () => this.settings.settings,
       drawn: () => this.settings.drawn,
       prompt: () => ({...conversationFields(this.earlier), banned: this.bans.ids}),
@@ -112,8 +116,8 @@ class AssistantTab {
    * @param {number} index
    */
   #edit(index) {
-    const {messages} = this.earlier, {role, content, spans} = messages[index];
-    if (this.#turn(null, 'edit', {messages: messages.slice(0, index), role}, content, spans)) this.#showWithUndo(BACK(index + 1));
+    const {messages} = this.earlier, {role, content, spans} = messages[index], followed = index + 1 < messages.length || this.draft.text !== '';
+    if (this.#turn(null, 'edit', {messages: messages.slice(0, index), role}, content, spans)) this.#showWithUndo(BACK(index + 1, followed));
   }
 
   /** @param {Event} event */

@@ -61,11 +61,12 @@ class CachePage extends ExperimentPage {
     this.found.hidden = false;
     this.result.dataset.equal = String(view.equal);
     const verdict = find(this.result, '.verdict'), sentence = words.verdictSentence(view);
-    find(verdict, 'strong').textContent = view.equal ? 'True' : 'False';
+    find(verdict, 'strong').textContent = view.equal ? 'Yes' : 'No';
     find(verdict, 'span').textContent = sentence;
-    if (settled) this.line.announce(`${view.equal ? 'True' : 'False'}: ${sentence}`);
+    if (settled) this.line.announce(`${view.equal ? 'Yes' : 'No'}: ${sentence}`);
     find(this.result, '.sums').replaceChildren(table(['', 'With the cache', 'Without it', 'Ratio'], words.costRows(view)));
-    find(this.result, '.depths .wide').replaceChildren(table(words.DEPTH_HEADS, view.steps.map(words.depthCells)));
+    find(this.result, '.depths .wide').replaceChildren(table(words.depthHeads(view), view.steps.map(words.depthCells)));
+    find(this.result, '.depths .note').textContent = words.equalNote(view);
     find(this.result, '.texts ol', HTMLOListElement).replaceChildren(...view.branches.map(text => make('li', {text})));
     find(this.result, '.precisions').textContent = words.precisionSentence(view);
     find(this.result, '.method').textContent = words.methodSentence(view);
@@ -87,7 +88,7 @@ class CachePage extends ExperimentPage {
 function plotsOf({steps, precisions}) {
   const x = steps.map(({depth}) => depth), {runs, compared} = steps[steps.length - 1], positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
   return [
-    {title: `The largest difference in a row, as a part of the row’s largest ${compared}`, unit: 'difference', x, table: TABLE, logarithmic: true, parts: true, lines: [
+    {title: `The largest difference in a prediction, in per cent of its largest ${compared}`, unit: 'difference', x, table: TABLE, logarithmic: true, parts: true, lines: [
       {name: 'difference', y: steps.map(row => positive(row.relative_difference))}, {name: 'counts as equal', y: steps.map(({bound}) => bound), dash: 'dash', faint: true},
     ]},
     {title: `The time from the prompt to this depth${runs > 1 ? `, the median of ${runs} runs, with the shortest and the longest` : ''}`, unit: 'seconds', x, table: TABLE, lines: [
@@ -97,7 +98,7 @@ function plotsOf({steps, precisions}) {
     {title: 'How many times as long it takes without the cache', unit: 'times', x, table: TABLE, lines: [
       {name: 'ratio', y: steps.map(row => row.uncached_seconds / row.cached_seconds)},
     ]},
-    ...precisions.length ? [{title: 'How far the logits in float32 and in bfloat16 differ, as a part of the row’s largest logit', unit: 'difference', parts: true, x: precisions.map(({depth}) => depth), table: 'the sentence above', lines: [
+    ...precisions.length ? [{title: 'How far the logits in float32 and in bfloat16 differ, in per cent of a prediction’s largest logit', unit: 'difference', parts: true, x: precisions.map(({depth}) => depth), table: 'the sentence above', lines: [
       {name: 'difference', y: precisions.map(step => step.relative_difference)},
       {name: 'another token is the likeliest', y: precisions.map(step => (step.other_tokens ? step.relative_difference : null)), points: true},
     ]}] : [],

@@ -5,25 +5,14 @@ import {formatCount, formatNumber} from '../../web/core/figures_and_labels.js';
 /** A number with three significant digits. @param {number} value */
 const figure = value => String(Number(value.toPrecision(3)));
 
-/** @type {Record<string, string>} */
-const SUPERSCRIPTS = {'-': '⁻', '+': '', 0: '⁰', 1: '¹', 2: '²', 3: '³', 4: '⁴', 5: '⁵', 6: '⁶', 7: '⁷', 8: '⁸', 9: '⁹'};
-
-/**
- * A small number with a power of ten: "1.5 × 10⁻⁵".
- * @param {number | null} value
- */
-export function difference(value) {
-  if (value === null) return 'not a number';
-  if (value === 0) return '0';
-  const [factor, power] = value.toExponential(1).split('e');
-  return `${factor} × 10${[...power].map(sign => SUPERSCRIPTS[sign]).join('')}`;
-}
-
 /** A small part as per cent. @param {number | null} part */
 const percent = part => (part === null ? 'not a number' : `${figure(100 * part)} %`);
 
 /** @param {CacheView} view */
 export const lastRow = ({steps}) => steps[steps.length - 1];
+
+/** The numbers that the model computes with, by what is compared. @param {string} compared */
+const numbersOf = compared => (compared === 'logit' ? 'numbers of 32 bits' : 'numbers of 16 bits');
 
 /**
  * What the verdict means, in one sentence.
@@ -32,9 +21,9 @@ export const lastRow = ({steps}) => steps[steps.length - 1];
 export function verdictSentence(view) {
   const {steps, equal} = view, worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), {bound, compared: unit} = lastRow(view);
   const values = unit === 'logit' ? 'logits' : 'log-probabilities';
-  const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
-  const kind = unit === 'logit' ? 'numbers of 32 bits' : 'numbers of 16 bits';
-  if (equal) return `In ${predictions} the ${values} with the cache and without it differ by rounding alone: by at most ${percent(worst)} of the largest ${unit}, where up to ${figure(100 * bound)} % counts as rounding of ${kind}.`;
+  const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction'), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
+  const likeliest = others ? `In ${formatNumber(others)} of them this makes another token the likeliest.` : 'The likeliest token is the same in each of them.';
+  if (equal) return `In ${predictions} the ${values} with the cache and without it differ by rounding alone: by at most ${percent(worst)} of the largest ${unit}, where up to ${figure(100 * bound)} % counts as rounding of ${numbersOf(unit)}. ${likeliest}`;
   const first = steps.find(row => !row.equal);
   return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${percent(first?.relative_difference ?? null)} of the largest ${unit}, where up to ${figure(100 * bound)} % counts as equal.`;
 }
@@ -96,14 +85,29 @@ export function costRows(view) {
 /** @param {number} bytes */
 export const formatBytes = bytes => (bytes < 1e6 ? withUnit(bytes / 1e3, 'KB') : withUnit(bytes / 1e6, 'MB'));
 
-export const DEPTH_HEADS = ['Depth', 'Equal', 'Difference', 'With cache', 'Without', 'Ratio', 'Tokens', 'Without'];
+/** The heads of the table of every depth, with units and the limit of what counts as equal. @param {CacheView} view @returns {string[]} */
+export function depthHeads(view) {
+  const {bound, compared} = lastRow(view);
+  return [
+    'Depth', `Equal within ${percent(bound)}`, `Difference in % of the largest ${compared}`, 'Other likeliest tokens', 'Time with the cache', 'Time without it', 'Ratio of times',
+    'Tokens with the cache', 'Tokens without it',
+  ];
+}
+
+/** What the columns of the table of every depth mean that compare the predictions. @param {CacheView} view */
+export function equalNote(view) {
+  const {bound, compared} = lastRow(view), largest = compared === 'logit' ? 'whatever its sign' : 'the one farthest from 0, which is that of the least likely token';
+  return `Difference: how far the two ${compared === 'logit' ? 'logits' : 'log-probabilities'} of a token, with the cache and without it, are apart at most, in per cent of the largest ${compared} of the same prediction (${largest}). `
+    + `Equal: “yes” if the difference is at most ${percent(bound)}, which counts as rounding of ${numbersOf(compared)}; it does not say that the likeliest token is the same. `
+    + 'Other likeliest tokens: the number of predictions whose likeliest token with the cache is not the one without it.';
+}
 
 /**
  * The cells of the table's row for one depth. Times and tokens are summed from the prompt to this depth.
  * @param {CacheRow} row
  */
 export const depthCells = row => [
-  String(row.depth), row.equal ? 'yes' : 'no', difference(row.difference), `${row.cached_seconds.toFixed(3)} s`, `${row.uncached_seconds.toFixed(3)} s`,
+  String(row.depth), row.equal ? 'yes' : 'no', row.relative_difference === null ? 'not a number' : figure(100 * row.relative_difference), `${row.other_tokens} of ${row.rows}`, `${row.cached_seconds.toFixed(3)} s`, `${row.uncached_seconds.toFixed(3)} s`,
   figure(row.uncached_seconds / row.cached_seconds), formatNumber(row.cached_tokens), formatNumber(row.uncached_tokens),
 ];
 

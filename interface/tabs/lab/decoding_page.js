@@ -1,5 +1,5 @@
 // The Lab's decoding page: one prompt continued by several methods, drawn as one tree, and the odds that samples are drawn by.
-/** @import {ComponentArguments, DecodingNode, DecodingView, News, Server} from '../../web/core/types.d.ts' */
+/** @import {ComponentArguments, DecodingNode, DecodingView, News, SentRequest, Server} from '../../web/core/types.d.ts' */
 /** @import {Shown} from './decoding_tree.js' */
 /** @import {Run} from './run_link.js' */
 import * as words from './decoding_sentences.js';
@@ -13,9 +13,9 @@ import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {formatCount, formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
-import {ODDS_HEADS, drawsSentence, oddsPlot, oddsRows} from './odds.js';
+import {ODDS_HEADS, SPREAD_NOTE, drawsSentence, oddsPlot, oddsRows} from './odds.js';
 import {savePngOf} from '../../web/ui/png_file.js';
-import {showDrawing} from './drawing.js';
+import {showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
 const WAITING = 'The chances are computed when the model is ready.';
@@ -41,6 +41,8 @@ export async function start({props, server}) {
 /** @extends {ExperimentPage<DecodingView>} */
 class DecodingPage extends ExperimentPage {
   oddsRevision = 0;
+  /** @type {Run | null} */
+  oddsRun = null;   // the prompt and options that the plot is of
   part = 'odds';    // that the newest request for odds asks for: "odds", or "draws" too
   plotted = 0;      // the time of the last drawing of the plot
   /** @type {DecodingNode | null} */
@@ -55,12 +57,14 @@ class DecodingPage extends ExperimentPage {
     const {result} = this;
     this.next = find(result, '.next');
     this.picture = find(result, '.tree');
+    this.spread = find(result, '.spread');
+    this.spread.textContent = SPREAD_NOTE;
     this.pointed = find(result, '.pointed');
     this.switches = /** @type {HTMLInputElement[]} */ (findAll(result, '.shown input'));
     this.plots = new PlotList(find(result, '.plots'), plotly);
     this.oddsLine = new ReadingProgress(find(this.next, '.says'), {waiting: WAITING, announcement: find(this.next, '.announcement')});
     this.oddsRequests = progressRequests(server, this.oddsLine, {
-      revision: () => this.oddsRevision, makeRequest: () => this.#oddsRequest(), onNews: news => this.#takeOdds(news),
+      revision: () => this.oddsRevision, makeRequest: () => this.#oddsRequest(), onNews: (news, request) => this.#takeOdds(news, request),
     });
     this.drawing = new DrawButton(find(result, '.draw'), {begin: () => this.#askForOdds('draws'), stop: () => this.#stopDraws()});
   }
@@ -74,6 +78,8 @@ class DecodingPage extends ExperimentPage {
     for (const field of this.switches) field.addEventListener('change', () => this.#drawTree());
     find(form, '.sampling').addEventListener('input', () => this.#optionsChanged());
     for (const event of ['pointerover', 'click']) this.picture.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
+    // A finger that is lifted leaves too, but its token stays chosen.
+    find(result, '.drawing').addEventListener('pointerleave', ({pointerType}) => { if (pointerType === 'mouse') this.pointed.classList.remove('held'); });
     for (const event of ['wheel', 'pointerdown', 'keydown']) this.picture.addEventListener(event, () => { this.scrolled = true; }, {passive: true});
     new MutationObserver(() => this.#drawTree()).observe(document.body, {attributeFilter: ['class']});
     super.start();
@@ -95,6 +101,12 @@ class DecodingPage extends ExperimentPage {
 
   /** @override @param {Run} options */
   experimentOf(options) { return {...options, part: 'texts'}; }
+
+  /** @override */
+  get changedSentence() {
+    const plotted = (/** @type {Run | null} */ run) => run !== null && this.oddsRun !== null && chancesKey(run) === chancesKey(this.oddsRun);
+    return words.changedSentence({form: plotted(this.chosen), run: plotted(this.run)});
+  }
 
   /** @override */
   get stoppedSentence() { return 'Stopped. The texts are as far as they were written.'; }
@@ -147,14 +159,17 @@ class DecodingPage extends ExperimentPage {
     return {k: 1, depth: 1, revision: this.oddsRevision, text: String(prompt), experiment: {...options, part: this.part}};
   }
 
-  /** @param {News} news */
-  #takeOdds({state, sentence, view}) {
+  /** @param {News} news @param {SentRequest} request that they answer */
+  #takeOdds({state, sentence, view}, {text, experiment}) {
     if (state === 'error') this.oddsLine.show(sentence ?? '', 'error');
     if (state === 'settled' || state === 'error') this.drawing.show(false);
     if (!view) return;
     const found = /** @type {DecodingView} */ (/** @type {unknown} */ (view)), {draws} = found, settled = state === 'settled';
     this.hasDraws = Boolean(draws);
+    this.oddsRun = {...experiment, prompt: text ?? ''};
+    this.changeUpdated();
     this.next.hidden = false;
+    this.spread.hidden = !draws;
     find(this.next, '.options').textContent = words.optionsSentence(found);
     find(this.next, '.odds .wide').replaceChildren(table(ODDS_HEADS, oddsRows(found)));
     if (settled) this.oddsLine.show(drawsSentence(found), 'settled');
@@ -177,7 +192,7 @@ class DecodingPage extends ExperimentPage {
     const {picture} = this;
     showDrawing(picture, this.#svg(), TREE_HEIGHT);
     if (!this.scrolled) this.#showRoot();
-    this.pointed.textContent = words.pointSentence(this.hasBeams);
+    showPointed(this.pointed, words.pointSentence(this.hasBeams), false);
   }
 
   /** Scroll the tree so that the prompt, from which it grows, is in the middle of the picture's left edge. */
@@ -193,9 +208,13 @@ class DecodingPage extends ExperimentPage {
     const key = target.closest('[data-key]')?.getAttribute('data-key');
     let node = this.tree;
     for (const path of key ? prefixesOf(key) : []) node = node?.children.find(child => child.key === path) ?? null;
-    if (key && node) this.pointed.textContent = nodeSentence(node);
+    if (key && node) showPointed(this.pointed, nodeSentence(node), true);
   }
 }
+
+/** What the chances of the next token depend on, as a text: the prompt and the sampling options of a run. @param {Run} run */
+const chancesKey = ({prompt, temperature, top_k, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty}) =>
+  JSON.stringify([prompt, temperature, top_k, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty]);
 
 /** The keys of a node and of those before it, from the first token on. @param {string} key */
 function prefixesOf(key) {

@@ -14,6 +14,16 @@ export const textRows = ({texts}) => texts.map(text =>
 
 export const TEXT_NOTE = 'Total: the sum of the log-probabilities that the model gives to the tokens; nearer to 0 is likelier. Average: the total divided by the number of tokens. Repeats: the part of all sequences of three tokens that came before in the same text.';
 
+/**
+ * What is said when the form no longer has the prompt and options of the texts, by whose chances the plot shows.
+ * @param {{form: boolean, run: boolean}} plotted whether the plot is of the form as it is now, and whether it is of the run that wrote the texts
+ */
+export const changedSentence = ({form, run}) => {
+  if (form) return 'The tree and the texts are of the run before; the plot has what the form has now. Run again for new texts.';
+  if (run) return 'This is the result of the run before: run again for what the form has now.';
+  return 'The tree and the texts are of the run before, and the plot is of what the form had after it: run again for what it has now.';
+};
+
 const SAME = 1e-4;   // odds that differ by less are the same to a reader: float32 rounds by up to 1e-5
 
 /** What the options do to the odds, in one sentence. @param {Pick<DecodingView, 'odds'>} view */

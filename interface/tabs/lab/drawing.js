@@ -18,3 +18,14 @@ export function showDrawing(element, text, height) {
   }
   element.replaceChildren(svg);
 }
+
+/**
+ * Show a sentence below a drawing.
+ * @param {HTMLElement} note
+ * @param {string} sentence
+ * @param {boolean} pointed whether it is of a token that is pointed at or chosen: then the note stays in sight while the drawing does
+ */
+export function showPointed(note, sentence, pointed) {
+  note.textContent = sentence;
+  note.classList.toggle('held', pointed);
+}

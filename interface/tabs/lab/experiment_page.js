@@ -27,6 +27,7 @@ export class ExperimentPage {
   /** @type {Run | null} */
   run = null;     // the one that is shown
   outcome = '';   // what was said when the run ended
+  changeSaid = '';   // what was said last when the form changed; empty if it is that of the result
 
   /**
    * @param {{form: HTMLElement, result: HTMLElement}} elements
@@ -51,6 +52,9 @@ export class ExperimentPage {
 
   /** Show a result, or the part of it that is known so far. @param {View} view @param {boolean} settled */
   show(view, settled) { throw new Error(`A subclass shows ${view}, ${settled}.`); }
+
+  /** What is said when the form no longer has the prompt and options of the result that is shown. @returns {string} */
+  get changedSentence() { return CHANGED; }
 
   /** What is said when a run is stopped that has a result so far. @returns {string} */
   get stoppedSentence() { throw new Error('A subclass says it.'); }
@@ -137,7 +141,13 @@ export class ExperimentPage {
   #formChanged() {
     if (!this.view || !this.run || this.requests.active) return;
     const changed = runLink(this.mark, this.chosen) !== runLink(this.mark, this.run);
-    this.line.show(changed ? CHANGED : this.outcome, 'settled');
+    this.changeSaid = changed ? this.changedSentence : '';
+    this.line.show(this.changeSaid || this.outcome, 'settled');
+  }
+
+  /** Say again what has changed, if the line still says it: a part of the page is up to date now. */
+  changeUpdated() {
+    if (this.changeSaid && this.line.sentence.textContent === this.changeSaid) this.#formChanged();
   }
 
   stop() {

@@ -168,7 +168,7 @@ export const STEPS = [
       right: 1,
       why: `With the cache: 5 tokens of the prompt, then 19 times the 5 newest tokens, which is ${cached}; the last token of a branch is chosen and not read. Without it, every branch is read from its beginning each time: 5 + 5 × (6 + 7 + … + 24) = ${without}.`,
     },
-    shows: `The verdict is True: what the model predicts with the cache and without it is the same within the limits of rounding, which step 6 is about. Both sides need ${FIGURES.passes} passes, with ${cached} tokens and ${without} tokens: ${FIGURES.ratio} times as many. How much time that saves depends on the computer.`,
+    shows: `The verdict is “Yes”: what the model predicts with the cache and without it is the same within the limits of rounding, which step 6 is about. Both sides need ${FIGURES.passes} passes, with ${cached} tokens and ${without} tokens: ${FIGURES.ratio} times as many. How much time that saves depends on the computer.`,
     notice: 'The cache changes how much is computed. It changes what comes out by rounding at most, which is coarse where the page’s first line says bfloat16. In the last plot, the curve is uneven where the computer had other work to do. The price is memory: see the last row of the table.',
     page: 'cache', run: {...CACHE, runs: 3},
     say: 'Let the class count by hand for one branch of three tokens after a prompt of two: 2, then 3, then 4 tokens without the cache, which is 9; with it 2 + 1 + 1, which is 4.',
@@ -178,7 +178,7 @@ export const STEPS = [
     title: 'Rounding',
     explanation: [
       'A computer keeps only some digits of a number and rounds the rest. The number type float32 keeps about seven digits. The type bfloat16 keeps two or three, and needs half the memory.',
-      'So two computations that are equal on paper can differ in the last digits. The verdict of step 5, True, means equal within a limit that leaves room for such rounding.',
+      'So two computations that are equal on paper can differ in the last digits. The verdict of step 5, “Yes”, means equal within a limit that leaves room for such rounding.',
     ],
     question: {
       text: 'The same branches are read once in float32 and once in bfloat16. What do you expect?',

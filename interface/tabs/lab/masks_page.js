@@ -7,7 +7,7 @@ import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
-import {showDrawing} from './drawing.js';
+import {showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
@@ -108,6 +108,6 @@ class MasksPage extends ExperimentPage {
     const {view} = this;
     if (!view) return;
     showDrawing(this.figure, this.#svg());
-    find(this.result, '.pointed').textContent = this.slot === null ? POINT : slotSentence(view, this.slot, this.pass);
+    showPointed(find(this.result, '.pointed'), this.slot === null ? POINT : slotSentence(view, this.slot, this.pass), this.slot !== null);
   }
 }

@@ -26,6 +26,9 @@ export function oddsRows({odds, others, draws}) {
  */
 export const spreadOf = (p, number) => 2 * Math.sqrt(p * (1 - p) / number);
 
+/** What the diamonds of the plot and the lines through them are. */
+export const SPREAD_NOTE = 'Diamond: how often the token was drawn. Line through it: two standard deviations to each side. The more tokens are drawn, the shorter it is, until the diamond hides it. About 95 of 100 such lines reach the chance with the options.';
+
 /** How near the frequencies are to the odds, in one sentence. @param {OddsView} view */
 export function drawsSentence({odds, draws}) {
   if (!draws) return '';
@@ -45,7 +48,7 @@ export function oddsPlot({odds, draws}) {
     lines: [
       {name: 'the model’s chances', y: odds.map(({raw}) => raw)}, {name: 'with the options', y: odds.map(({processed}) => processed)},
       ...draws ? [{
-        name: 'drawn', points: true, y: draws.counts.map(count => count / draws.number), spread: odds.map(({processed}) => spreadOf(processed, draws.number)),
+        name: 'drawn ± 2 standard deviations', points: true, y: draws.counts.map(count => count / draws.number), spread: odds.map(({processed}) => spreadOf(processed, draws.number)),
       }] : [],
     ],
   };

@@ -81,12 +81,41 @@ export function plotlyFigure({x, lines, unit, labels, logarithmic = false, parts
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: {family: variable('--sans') || 'sans-serif', size: 12, color: palette.ink},
       xaxis: {...axis, title: {text: below, standoff: 4}, ...(labels ? {tickvals: x, ticktext: labels, autotickangles: [0, -30, -60]} : {rangemode: 'tozero'})},
-      yaxis: {...axis, ...(parts && {tickformat: '.1~p', hoverformat: '.2~p'}), ...(parts && logarithmic && {dtick: 1}), title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
+      yaxis: {...axis, ...(parts && {tickformat: '.3~p', hoverformat: '.3~p'}), ...(logarithmic && logarithmicTicks(lines.flatMap(line => line.y), parts)), title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
       showlegend: lines.length > 1,
       legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font: {color: palette.ink}},
       hovermode: 'x unified', hoverlabel: {bgcolor: paper, font: {color: palette.ink}},
     },
   };
+}
+
+/** The labels of a decade that a logarithmic axis may have, from many to few. */
+const DECADES = [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]];
+const MOST_LABELS = 7;    // more would touch each other in a plot of 15rem
+const LEAST_LABELS = 3;
+
+/**
+ * The labels and the range of a logarithmic axis, as fields of Plotly's axis: three to seven labels, whose lowest and highest
+ * enclose the values. No fields if no value is positive.
+ * @param {(number | null)[]} values those that are not positive are left out
+ * @param {boolean} parts whether the labels are per cent
+ */
+export function logarithmicTicks(values, parts) {
+  const shown = values.filter(value => value !== null && value > 0).map(Number);
+  if (!shown.length) return {};
+  const low = Math.min(...shown), high = Math.max(...shown), [from, to] = [low, high].map(value => Math.floor(Math.log10(value)));
+  for (let every = 1; ; every += 1) {
+    for (const digits of every === 1 ? DECADES : [[1]]) {
+      const powers = Array.from({length: Math.ceil((to - from + 3) / every) + 1}, (_, index) => from - 1 + every * index);
+      // From its decimal form: 3 * 10 ** -5 is not the number 0.00003.
+      const all = powers.flatMap(power => digits.map(digit => Number(`${digit}e${power}`)));
+      const last = all.findIndex(tick => tick >= high), first = Math.min(all.findLastIndex(tick => tick <= low), last + 1 - LEAST_LABELS);
+      const ticks = all.slice(Math.max(0, first), last + 1);
+      if (ticks.length > MOST_LABELS) continue;
+      const label = (/** @type {number} */ tick) => (parts ? `${Number((100 * tick).toPrecision(1))}\u00a0%` : String(tick));
+      return {tickvals: ticks, ticktext: ticks.map(label), range: [Math.log10(ticks[0]), Math.log10(ticks[ticks.length - 1]) + 0.02]};
+    }
+  }
 }
 
 /**

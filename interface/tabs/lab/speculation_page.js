@@ -5,7 +5,7 @@ import * as words from './speculation_sentences.js';
 import {DrawButton, stoppedDraws} from './draw_button.js';
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
-import {ODDS_HEADS, oddsPlot, oddsRows} from './odds.js';
+import {ODDS_HEADS, SPREAD_NOTE, oddsPlot, oddsRows} from './odds.js';
 import {PassPlayer} from './pass_player.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {downloadFile, find, make} from '../../web/ui/elements.js';
@@ -15,7 +15,7 @@ import {formatNumber} from '../../web/core/figures_and_labels.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {savePngOf} from '../../web/ui/png_file.js';
-import {showDrawing} from './drawing.js';
+import {showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
 const POINT = 'Point at a token to see who proposed it and what became of it; the arrow keys choose one too.';
@@ -53,6 +53,7 @@ class SpeculationPage extends ExperimentPage {
     this.player = new PassPlayer(result, () => this.#showPass());
     this.plots = new PlotList(find(result, '.running'), plotly);
     this.drawn = find(result, '.rejection');
+    find(this.drawn, '.spread').textContent = SPREAD_NOTE;
     this.drawPlots = new PlotList(find(this.drawn, '.plots'), plotly);
     this.drawLine = new ReadingProgress(find(this.drawn, '.says'), {waiting: WAITING, announcement: find(this.drawn, '.announcement')});
     this.drawRequests = progressRequests(server, this.drawLine, {
@@ -185,7 +186,7 @@ class SpeculationPage extends ExperimentPage {
     const {view, pass, chosenKey} = this;
     if (!view?.passes.length) return;
     showDrawing(this.figure, this.#svg());
-    find(this.result, '.pointed').textContent = chosenKey === null ? POINT : keySentence(view, pass, chosenKey);
+    showPointed(find(this.result, '.pointed'), chosenKey === null ? POINT : keySentence(view, pass, chosenKey), chosenKey !== null);
   }
 
   /** Draw first tokens with the options of the form. */

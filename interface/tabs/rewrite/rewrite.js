@@ -42,7 +42,7 @@ class RewriteTab {
     this.draft = new TextOwner(find(sheet, '#rewrite-text', HTMLTextAreaElement), {also: () => [sheet, branches]});
     this.controller = new BranchController({
       branches, draft: this.draft, server, controls,
-      mirror: new TextMirror(this.draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count')}),
+      mirror: new TextMirror(this.draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count'), caretNote: find(sheet, '.caret-note')}),
       settings: () => this.settings.settings,
       drawn: () => this.settings.drawn,
       prompt: () => ({...this.prompt.fields, banned: this.bans.ids}),

@@ -11,6 +11,7 @@ import {onDetail} from './events.js';
 
 const COUNT_SETTLES = 200;       // milliseconds
 const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the last word to the next line
+const CLOSING_SIGNS = /^[\p{Po}\p{Pe}\p{Pf}-]{1,3}/u;
 
 /**
  * A text as nodes, with its chosen stretches as elements.
@@ -21,6 +22,17 @@ const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the las
  */
 export const markedNodes = (text, spans, start) => [...markedStretches(text, spans, start)]
   .map(({text, chosen}) => (chosen ? make('span', {className: 'chosen', text}) : document.createTextNode(text)));
+
+/**
+ * The ghost text as an element; the signs at its beginning that belong to the word before it are an element in it.
+ * @param {string} text of the ghost
+ * @param {string} before the text before it
+ * @returns {{ghost: HTMLElement, signs: HTMLElement | null}}
+ */
+function ghostElement(text, before) {
+  const found = /\S$/.test(before) ? CLOSING_SIGNS.exec(text)?.[0] ?? '' : '', signs = found ? make('span', {className: 'signs', text: found}) : null;
+  return {ghost: make('span', {className: 'ghost'}, ...(signs ? [signs] : []), text.slice(found.length)), signs};
+}
 
 /** @type {(one: Element, other: Element) => boolean} */
 function isBelow(one, other) {
@@ -117,10 +129,12 @@ export class TextMirror {
     this.mirror.style.height = `${this.box.clientHeight}px`;
     this.page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
     this.#breaksWord = false;
-    const body = make('div'), end = make('span'), ghost = make('span', {className: 'ghost', text: this.ghostShown ? this.#ghost : ''});
+    const body = make('div'), end = make('span'), {ghost, signs} = ghostElement(this.ghostShown ? this.#ghost : '', text);
     if (start !== null) body.append(...markedNodes(text, spans, start), end, BREAK_POINT, ghost);
     this.page.replaceChildren(body);
     this.#breaksWord = continuedLetters(text.slice(-1), this.#ghost) !== '' && isBelow(ghost, end);
+    // No line begins with a sign that belongs to the word before: it stands in the margin.
+    if (signs && isBelow(signs, end)) signs.classList.add('hanging');
     const shown = this.ghostShown ? this.#ghost : '';
     if (!shown) ghost.textContent = '';
     this.box.dataset.ghost = shown ? 'shown' : '';

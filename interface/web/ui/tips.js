@@ -26,6 +26,10 @@ export class Tips {
   #touched = false;   // whether the sentence was asked for by a finger
   /** @type {Element | null} */
   #dismissed = null;  // what has the focus, if its sentence was closed since
+  #at = '';           // the place of the pointer, as text
+  #asks = false;      // whether the pointer was moved to a control or a figure since something was used or written
+  /** @type {HTMLElement | null} */
+  #arrived = null;    // what has come to lie under a pointer that rested
   // A sentence of another figure than the one that is seen would contradict it: a paint of the rows changes both.
   #changes = new MutationObserver(() => this.#show(this.#owner?.isConnected && isVisible(this.#owner) ? this.#owner : null));
 
@@ -33,10 +37,8 @@ export class Tips {
   constructor(page) {
     this.element = make('div', {className: 'tip', hidden: true, ariaHidden: 'true'});
     page.append(this.element);
-    document.addEventListener('pointerover', ({target, pointerType}) => {
-      this.#touched = pointerType === 'touch';
-      this.#show(tipped(target) ?? this.#focused());
-    });
+    document.addEventListener('pointerover', event => this.#onOver(event));
+    document.addEventListener('pointermove', event => this.#onMove(event), {passive: true});
     // A tap moves the focus after it has shown a sentence, which stays until the next tap.
     document.addEventListener('focusin', () => {
       this.#dismissed = null;
@@ -59,6 +61,36 @@ export class Tips {
     addEventListener('scroll', ({target}) => { if (target instanceof Node && target.contains(this.#owner)) this.#moved(); }, {capture: true, passive: true});
   }
 
+  /**
+   * The pointer is over something else. Where it has not been moved, something has come to lie under it: that has no sentence,
+   * unless it takes the place of what was pointed at, as the rows of a new paint do.
+   * @param {PointerEvent} event
+   */
+  #onOver(event) {
+    const {target, pointerType} = event, owner = tipped(target);
+    this.#touched = pointerType === 'touch';
+    if (this.#wasMoved(event) || this.#touched) this.#asks = owner !== null;
+    this.#arrived = this.#asks ? null : owner;
+    this.#show((this.#asks ? owner : null) ?? this.#focused());
+  }
+
+  /** Show the sentence of what has come to lie under the pointer once that is moved. @param {PointerEvent} event */
+  #onMove(event) {
+    if (!this.#wasMoved(event) || !this.#arrived) return;
+    if (this.#arrived === tipped(event.target)) {
+      this.#asks = true;
+      this.#show(this.#arrived);
+    }
+    this.#arrived = null;
+  }
+
+  /** Whether the pointer is at another place than at its event before. @param {PointerEvent} event */
+  #wasMoved({clientX, clientY}) {
+    const before = this.#at;
+    this.#at = `${clientX} ${clientY}`;
+    return this.#at !== before;
+  }
+
   #focused() {
     const focused = document.activeElement;
     return focused?.matches(':focus-visible') && focused !== this.#dismissed && !isWritten(focused) ? tipped(focused) : null;
@@ -67,6 +99,7 @@ export class Tips {
   /** Hide the sentence, and do not show that of the focus again while the focus stays there. */
   #dismiss() {
     this.#dismissed = document.activeElement;
+    this.#asks = false;
     this.#show(null);
   }
 

@@ -242,6 +242,65 @@ def test_going_back_to_an_earlier_message_rewinds_and_undo_restores_everything(t
         assert talking.state == state
 
 
+def test_going_back_says_that_something_is_kept_only_if_something_followed(talking: Talking) -> None:
+    for content in (QUESTION, ANSWER):
+        talking.send(content)
+    talking.edit(2)
+    assert talking.notice == "Back to message 2."
+    talking.press(".talking .undo")
+    talking.fill("Thank you.")
+    talking.edit(2)
+    assert talking.notice == "Back to message 2. What followed is kept under “Sent and abandoned messages”."
+    talking.page.locator(".talking summary").click()
+    assert talking.page.locator(".talking .moment").first.inner_text().startswith("2 messages, then User: Thank you.")
+
+
+def test_it_is_said_where_the_rows_continue_if_the_caret_is_within_the_message(talking: Talking) -> None:
+    talking.fill("Blue is the colour")
+    box, said = talking.page.locator("#chat-text"), talking.page.locator(".talking .caret-note")
+    browsers.expect(said).to_be_hidden()
+    send = talking.page.locator("#send").bounding_box()
+    box.evaluate("box => { box.focus(); box.setSelectionRange(4, 4); }")
+    browsers.expect(said).to_have_text("The rows continue at the caret, after “Blue”. What follows it stays.")
+    assert talking.page.locator("#send").bounding_box() == send
+    box.press("End")
+    browsers.expect(said).to_be_hidden()
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (390, 844)])
+def test_the_first_letter_does_not_move_send(talking: Talking, size: tuple[int, int]) -> None:
+    page = talking.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    try:
+        box, send = page.locator("#chat-text"), page.locator("#send")
+        box.focus()
+        before = send.bounding_box()
+        box.press("W")
+        browsers.expect(page.locator(".talking .try-example")).to_be_hidden()
+        assert send.bounding_box() == before
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
+UNDER_POINTER = """(strip, {x, y, width, height}) => Object.assign(strip.style, {
+  position: 'fixed', inset: `${y}px auto auto ${x}px`, width: `${width}px`, height: `${height}px`, margin: 0, zIndex: 9,
+})"""
+
+
+def test_what_comes_to_lie_under_a_resting_pointer_has_no_sentence_until_the_pointer_moves(talking: Talking) -> None:
+    """Send moves the sheet, and with it the strip: here the strip is put to where the pointer rests."""
+    page, tip, strip = talking.page, talking.page.locator("body .tip").first, talking.page.locator(".talking .strip")
+    page.locator("#send").hover()
+    send = page.locator("#send").bounding_box()
+    strip.evaluate(UNDER_POINTER, send)
+    page.wait_for_function("document.querySelector('.talking .strip').matches(':hover')")
+    page.wait_for_timeout(100)
+    browsers.expect(tip).to_be_hidden()
+    page.mouse.move(send["x"] + 14, send["y"] + 12)
+    browsers.expect(tip).to_contain_text("Who wrote the text")
+    strip.evaluate("strip => strip.removeAttribute('style')")
+
+
 def test_abandoned_messages_are_listed_and_can_be_restored(talking: Talking) -> None:
     for content in (QUESTION, ANSWER, "Thank you."):
         talking.send(content)

@@ -188,6 +188,45 @@ def test_the_edge_at_which_a_tree_goes_on_is_marked(tiny: Visit, tiny_page: str,
     assert until(lambda: contrast() < 1.1), "here it ends"
 
 
+IN_SIGHT = """tree => {
+  const {left, right, top} = tree.getBoundingClientRect();
+  for (let y = Math.max(0, top) + 20; y < innerHeight - 140; y += 6)
+    for (let x = left + 20; x < Math.min(right, innerWidth) - 20; x += 6)
+      if (document.elementFromPoint(x, y)?.closest('[data-key]')?.dataset.key) return [x, y];
+}"""
+"""A point of a token of a tree that the window shows, far above the window's bottom."""
+
+
+@in_a_browser
+@pytest.mark.parametrize("width", [1366, 390])
+def test_the_note_below_the_tree_covers_a_part_of_it_only_while_a_token_is_pointed_at(
+    tiny: Visit, tiny_page: str, width: int
+) -> None:
+    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=20&samples=8&beams=6&seed=4")
+    page.set_viewport_size({"width": width, "height": 480})
+    tree, note = page.locator("#lab-decoding .tree"), page.locator("#lab-decoding .pointed")
+
+    def edges() -> tuple[float, float, float]:
+        """The bottom of the tree, and the top and the bottom of the note, from the window's top."""
+        shown, said = tree.bounding_box(), note.bounding_box()
+        return shown["y"] + shown["height"], said["y"], said["y"] + said["height"]
+
+    tree.evaluate("one => scrollBy(0, one.getBoundingClientRect().top)")
+    bottom, top, _ = edges()
+    assert top >= bottom > 480, "no token is pointed at: the note is below the tree, and the window's bottom"
+    x, y = tree.evaluate(IN_SIGHT)
+    page.mouse.move(x, y)
+    browsers.expect(note).to_have_text(re.compile("has a chance of"))
+    assert edges()[2] == pytest.approx(480, abs=1), "it stays in sight"
+    assert note.evaluate("one => getComputedStyle(one).boxShadow").endswith("0px -1px 0px 0px"), "it has a border"
+    page.mouse.move(x, 470)
+    assert edges()[2] == pytest.approx(480, abs=1), "and does not flicker under the pointer"
+    tree.evaluate("one => scrollBy(0, one.getBoundingClientRect().top - innerHeight + 20)")
+    assert edges()[1] >= tree.bounding_box()["y"] - 1, "it covers nothing above the tree"
+    page.mouse.move(x, 5)
+    assert edges()[1] >= edges()[0] > 480, "the pointer has left"
+
+
 def until(holds: Callable[[], bool]) -> bool:
     """Whether it holds within five seconds: a screenshot may be taken before the last paint."""
     return any(holds() or time.sleep(0.2) for _ in range(25))
@@ -203,12 +242,21 @@ def test_options_change_the_row_of_odds_at_once_and_draws_come_as_often(tiny: Vi
     browsers.expect(effect).to_have_text(re.compile("9 of the 12 tokens shown cannot be drawn"), timeout=PATIENCE)
     assert [row[2] != "0\u00a0%" for row in odds(page)] == [True] * 3 + [False] * 10
     assert page.locator("#lab-decoding .texts").inner_text() == texts, "texts change when they are run again"
-    browsers.expect(page.locator("#lab-decoding > .says")).to_have_text(re.compile("of the run before: run again"))
-    drawn = page.locator("#lab-decoding .next .says .sentence")
+    says = page.locator("#lab-decoding > .says")
+    browsers.expect(says).to_have_text(
+        re.compile("The tree and the texts are of the run before; the plot has what the")
+    )
+    page.locator("#decoding-prompt").fill("The new keeper")
+    browsers.expect(says).to_have_text(re.compile("and the plot is of what the form had after it: run again"))
+    page.locator("#decoding-prompt").fill("The old keeper")
+    browsers.expect(says).to_have_text(re.compile("the plot has what the form has now"))
+    drawn, spread = page.locator("#lab-decoding .next .says .sentence"), page.locator("#lab-decoding .spread")
+    browsers.expect(spread).to_be_hidden()
     assert page.locator("#lab-decoding .draw").evaluate(START_AND_STOP) == ["Stop drawing", "Draw 10,000 tokens"]
     browsers.expect(drawn).to_have_text("Stopped.")
     page.locator("#lab-decoding .draw").click()
     browsers.expect(drawn).to_have_text(re.compile("of 3 frequencies lie within"), timeout=PATIENCE)
+    browsers.expect(spread).to_have_text(re.compile("Line through it: two standard deviations"))
     for _, _, chance, frequency in odds(page):
         assert float(frequency.rstrip("\u00a0%")) == pytest.approx(float(chance.rstrip("\u00a0%")), abs=2.5)
     page.wait_for_function("() => document.querySelectorAll('#lab-decoding .plot .barlayer .trace').length === 2")

@@ -103,7 +103,7 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     page.locator("#cache-precisions").check()
     run(tiny, 6)
     assert page.locator("#lab-cache p.precisions").inner_text().startswith("In float32 and in bfloat16 ")
-    assert page.locator("#lab-cache .verdict strong").inner_text() == "True"
+    assert page.locator("#lab-cache .verdict strong").inner_text() == "Yes"
     costs = {
         row.split("\t")[0]: row.split("\t")[1:]
         for row in page.locator("#lab-cache .sums tbody").inner_text().splitlines()
@@ -112,6 +112,9 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     assert re.fullmatch(r"[0-9.e-]+\sm?s \([0-9.e-]+\sto\s[0-9.e-]+\)", costs["Time, median of 3 runs"][0])
     page.locator("#lab-cache .depths summary").click()
     assert page.locator("#lab-cache .depths tbody tr").count() == 6
+    heads = page.locator("#lab-cache .depths thead th").all_inner_texts()
+    assert len(set(heads)) == len(heads) == 9 and heads[1] == "Equal within 0.001 %"
+    browsers.expect(page.locator("#lab-cache .depths .note")).to_have_text(re.compile("Equal: “yes” if the difference"))
     page.locator("#lab-cache .texts summary").click()
     assert page.locator("#lab-cache .texts li").count() == 5
     page.wait_for_function("() => document.querySelectorAll('#lab-cache .plot .scatterlayer .trace').length === 7")
@@ -199,7 +202,7 @@ def test_the_table_of_costs_fits_its_frame(tiny: Visit, width: int) -> None:
 
 
 @in_a_browser
-def test_a_logarithmic_axis_says_that_it_is_one(tiny: Visit) -> None:
+def test_a_logarithmic_axis_says_that_it_is_one_and_has_several_labels(tiny: Visit) -> None:
     run(tiny, 3)
     tiny.page.wait_for_function("document.querySelectorAll('#lab-cache .plot .ytitle').length === 3")
     titles = tiny.page.locator("#lab-cache .plot .ytitle").all_text_contents()
@@ -208,3 +211,7 @@ def test_a_logarithmic_axis_says_that_it_is_one(tiny: Visit) -> None:
     frame, title = first.bounding_box(), first.locator(".ytitle").bounding_box()
     assert title["y"] >= frame["y"] and title["y"] + title["height"] <= frame["y"] + frame["height"]
     assert title["x"] >= frame["x"]
+    labels = [float(label.rstrip("\u00a0%")) for label in first.locator(".ytick").all_text_contents()]
+    assert len(labels) >= 3
+    differences = [float(cell) for cell in tiny.page.locator("#lab-cache .depths td:nth-child(3)").all_text_contents()]
+    assert min(labels) <= min(one for one in differences if one) and max(differences) <= max(labels)

@@ -601,6 +601,57 @@ SHAPED = importing("""async ([view, settings]) => {
 }""")
 
 
+def test_it_is_said_where_the_rows_continue_if_the_caret_is_within_the_new_text(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.fill("text", "The keeper was old")
+    box, said = rewriting.page.locator("#rewrite-text"), rewriting.page.locator(".rewritten .caret-note")
+    browsers.expect(said).to_be_hidden()
+    box.evaluate("box => { box.focus(); box.setSelectionRange(10, 10); }")
+    browsers.expect(said).to_have_text("The rows continue at the caret, after “The keeper”. What follows it stays.")
+    box.press("End")
+    browsers.expect(said).to_be_hidden()
+
+
+SIGN_AT_EACH_WIDTH = importing("""async () => {
+  const {TextMirror} = await import('/lookahead/web/ui/text_mirror.js');
+  const {TextOwner} = await import('/lookahead/web/ui/text_owner.js');
+  const own = document.querySelector('.sheet.rewritten'), sheet = own.cloneNode(true);
+  own.after(sheet);
+  const part = name => sheet.querySelector(name);
+  const box = part('textarea'), frame = () => new Promise(requestAnimationFrame), found = [];
+  box.value = 'a memorable experience';
+  box.setSelectionRange(box.value.length, box.value.length);
+  const parts = {mirror: part('.mirror'), strip: part('.strip'), count: part('.count')};
+  const mirror = new TextMirror(new TextOwner(box), parts);
+  for (let width = 250; width < 400; width += 2) {
+    box.style.width = `${width}px`;
+    mirror.ghost(', with the lions');
+    for (let count = 0; count < 3; count += 1) await frame();
+    const {firstChild: first, lastChild: last} = part('.ghost'), range = document.createRange();
+    const letterAt = (node, at) => {
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      return range.getBoundingClientRect();
+    };
+    const sign = letterAt(first.firstChild ?? first, 0), word = letterAt(last, last.textContent.indexOf('w'));
+    const end = part('.mirror span:empty').getBoundingClientRect(), edge = part('.mirror').getBoundingClientRect();
+    found.push({
+      along: sign.left - end.left, down: sign.top - end.top,
+      inside: sign.right <= edge.right, below: word.top - end.top,
+    });
+  }
+  sheet.remove();
+  return found;
+}""")
+
+
+def test_no_line_of_grey_text_begins_with_a_sign_of_the_word_before(rewriting: Rewriting) -> None:
+    found = rewriting.page.evaluate(SIGN_AT_EACH_WIDTH)
+    assert len({one["below"] > 1 for one in found}) == 2, "at some widths the words after the sign are on the next line"
+    for one in found:
+        assert abs(one["along"]) < 1 and abs(one["down"]) < 1 and one["inside"], one
+
+
 @pytest.mark.parametrize("one_word", [True, False])
 def test_branches_with_equal_texts_stay_separate(page: Any, one_word: bool) -> None:
     with workbench() as url:

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {costRows, csvOf, depthCells, difference, formatBytes, precisionSentence, progressSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
+import {costRows, csvOf, depthCells, depthHeads, equalNote, formatBytes, precisionSentence, progressSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
 
 const row = (depth, more = {}) => ({
   depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, compared: 'logit', bound: 1e-5, other_tokens: 0,
@@ -15,7 +15,8 @@ const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => e
 
 test('the verdict says how many predictions were compared and how far they differ', () => {
   assert.equal(verdictSentence(view(row(1), row(2, {relative_difference: 2e-6}))),
-    'In 6 predictions the logits with the cache and without it differ by rounding alone: by at most 0.0002 % of the largest logit, where up to 0.001 % counts as rounding of numbers of 32 bits.');
+    'In 6 predictions the logits with the cache and without it differ by rounding alone: by at most 0.0002 % of the largest logit, where up to 0.001 % counts as rounding of numbers of 32 bits. The likeliest token is the same in each of them.');
+  assert.match(verdictSentence(view(row(1), row(2, {other_tokens: 2}), row(3, {other_tokens: 1}))), /^In 11 predictions .* In 3 of them this makes another token the likeliest\.$/);
 });
 
 test('in bfloat16 log-probabilities are compared', () => {
@@ -24,7 +25,7 @@ test('in bfloat16 log-probabilities are compared', () => {
     /the log-probabilities with the cache and without it differ by rounding alone: by at most 5 % of the largest log-probability, where up to 10 % counts as rounding of numbers of 16 bits/);
 });
 
-test('a verdict of False says at which depth the logits differ first', () => {
+test('a verdict of No says at which depth the logits differ first', () => {
   const sentence = verdictSentence(view(row(1), row(2, {equal: false, difference: 3}), row(3, {equal: false, difference: 4})));
   assert.match(sentence, /differ from those without it at depth 2/);
   assert.match(verdictSentence(view(row(1, {equal: false, relative_difference: null}))), /by not a number/);
@@ -65,13 +66,25 @@ test('the precisions part at the first depth where another token is the likelies
     'In float32 and in bfloat16 the likeliest tokens part first at depth 2, in 1 of 2 branches, and at 2 depths in all; their logits differ by up to 1.23 % of the largest logit.');
 });
 
-test('small differences are powers of ten, and bytes have units', () => {
-  assert.deepEqual([difference(0), difference(null), difference(0.25)], ['0', 'not a number', '2.5 × 10⁻¹']);
+test('the heads of the table of every depth differ, and have the unit of the difference and the limit of what is equal', () => {
+  const half = row(1, {compared: 'log-probability', bound: 0.1});
+  for (const [one, equal, difference] of [[row(1), 'Equal within 0.001 %', 'Difference in % of the largest logit'], [half, 'Equal within 10 %', 'Difference in % of the largest log-probability']]) {
+    const heads = depthHeads(view(one));
+    assert.equal(new Set(heads).size, heads.length);
+    assert.deepEqual(heads.slice(1, 3), [equal, difference]);
+  }
+  assert.match(equalNote(view(half)), /the one farthest from 0.*at most 10 %, which counts as rounding of numbers of 16 bits; it does not say that the likeliest token is the same/);
+  assert.match(equalNote(view(row(1))), /the largest logit of the same prediction \(whatever its sign\)/);
+});
+
+test('bytes have units', () => {
   assert.deepEqual(said([formatBytes(92_160), formatBytes(11_800_000)]), ['92.2 KB', '11.8 MB']);
 });
 
 test('a depth has a cell for each column, and the CSV a line', () => {
-  assert.deepEqual(depthCells(row(2)), ['2', 'yes', '1.5 × 10⁻⁵', '1.000 s', '4.000 s', '4', '7', '24']);
+  assert.deepEqual(depthCells(row(2)), ['2', 'yes', '0.00008', '0 of 5', '1.000 s', '4.000 s', '4', '7', '24']);
+  assert.equal(depthCells(row(2, {relative_difference: null}))[2], 'not a number');
+  assert.equal(depthHeads(view(row(1))).length, depthCells(row(1)).length);
   const [head, first, second, end] = csvOf(view(row(1), row(2, {difference: null}))).split('\n');
   assert.equal(head, Object.keys(row(1)).join(','));
   assert.equal(first, Object.values(row(1)).join(','));

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {csvOf, droppedRows, optionsSentence, textRows} from '../../../../interface/tabs/lab/decoding_sentences.js';
-import {drawsSentence, oddsRows, spreadOf} from '../../../../interface/tabs/lab/odds.js';
+import {changedSentence, csvOf, droppedRows, optionsSentence, textRows} from '../../../../interface/tabs/lab/decoding_sentences.js';
+import {drawsSentence, oddsPlot, oddsRows, spreadOf} from '../../../../interface/tabs/lab/odds.js';
 import {decodingSvg, decodingTree, nodeSentence, shownTree, textName} from '../../../../interface/tabs/lab/decoding_tree.js';
 
 const ALL = {greedy: true, sample: true, beam: true, dropped: true};
@@ -80,6 +80,20 @@ test('the options’ effect on the odds is one sentence', () => {
   assert.equal(optionsSentence({odds: [odds(0.77058, 0.77057)]}), 'The options leave the chances as the model gives them.', 'but for rounding in float32');
   assert.equal(optionsSentence({odds: [odds(0.5, 0.75), odds(0.2, 0.25)]}), 'With the options, the chance of the likeliest token, “a”, changes from 50\u00a0% to 75\u00a0%.');
   assert.match(optionsSentence({odds: [odds(0.5, 1), odds(0.2, 0)]}), /to 100\u00a0%, and 1 of the 2 tokens shown cannot be drawn\.$/);
+});
+
+test('a changed form gets a sentence that says which part is of the run before', () => {
+  assert.match(changedSentence({form: true, run: false}), /^The tree and the texts are of the run before; the plot has what the form has now\./);
+  assert.equal(changedSentence({form: true, run: true}), changedSentence({form: true, run: false}));
+  assert.match(changedSentence({form: false, run: true}), /^This is the result of the run before/);
+  assert.match(changedSentence({form: false, run: false}), /^The tree and the texts are of the run before, and the plot is of what the form had after it/);
+});
+
+test('the legend says what the lines through the diamonds are', () => {
+  const view = {...VIEW, odds: [odds(0.5, 0.5)], draws: {number: 100, counts: [50]}};
+  assert.deepEqual(oddsPlot(view).lines.map(({name}) => name), ['the model’s chances', 'with the options', 'drawn ± 2 standard deviations']);
+  assert.deepEqual(oddsPlot(view).lines[2].spread, [0.1]);
+  assert.equal(oddsPlot({...view, draws: null}).lines.length, 2);
 });
 
 test('frequencies are compared with the odds by their standard deviation', () => {
