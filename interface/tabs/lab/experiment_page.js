@@ -67,6 +67,7 @@ export class ExperimentPage {
     for (const input of this.#numbers) input.addEventListener('keydown', ({key}) => { if (key === 'Enter') this.begin(); });
     keepAcrossReloads(this.mark.slice(1), {holds: () => false, take: () => this.chosen, give: stored => this.fill(stored)});
     this.line.show(START, 'empty');
+    this.line.announce('');   // nothing has happened yet, and a link may run the experiment at once
     const open = () => this.#openLink();
     addEventListener('hashchange', open);
     document.addEventListener('lookahead:address', () => this.#showWayBack());

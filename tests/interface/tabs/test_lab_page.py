@@ -100,6 +100,7 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     page = tiny.page
     tiny.open_tab("Lab")
     tiny.open_tab("Cache")
+    assert page.locator("#lab-cache .announcement").first.text_content() == "", "nothing has happened yet"
     page.locator("#cache-precisions").check()
     run(tiny, 6)
     assert page.locator("#lab-cache p.precisions").inner_text().startswith("In float32 and in bfloat16 ")
