@@ -268,7 +268,9 @@ export class BranchView {
     ban.hidden = !label;
     setText(ban, label);
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
-    setText(this.announcement, state.announcement);
+    // In columns one announcement names the likeliest beginnings of all.
+    const isSaid = state.announcement !== state.announcedRows || !this.root.closest('.columns');
+    setText(this.announcement, isSaid ? state.announcement : '');
     setText(this.tabAnnouncement, state.tabAnnouncement);
     this.#dispatchPointed();
   }

@@ -51,8 +51,11 @@ export function paintRest(rest, drawn, open, typed) {
   rest.hidden = !drawn.count;
   setAttribute(rest, 'data-share', drawn.rest.p);
   paintFigure(find(more, '.figure'), formatKnown(drawn.rest));
-  setText(find(more, '.likely'), others.length ? likeliestLabels(others, typed) : nothingElse(drawn));
+  const likeliest = others.length ? likeliestLabels(others, typed) : {labels: [nothingElse(drawn)], more: ''};
+  paintLabels(find(more, '.likely'), likeliest.labels);
+  setText(find(more, '.and-more'), likeliest.more);
   setAttribute(more, 'data-tip', elseTip(others.length > 0));
+  setAttribute(more, 'aria-description', more.dataset.tip ?? null);
   more.disabled = !others.length;
   setAttribute(more, 'aria-expanded', String(open));
   list.hidden = !open;
@@ -60,6 +63,13 @@ export function paintRest(rest, drawn, open, typed) {
   const unlisted = find(rest, '.unlisted');
   setText(unlisted, unlistedSentence(drawn.rest, others));
   unlisted.hidden = !open || !unlisted.textContent;
+}
+
+/** @param {HTMLElement} line @param {string[]} labels */
+function paintLabels(line, labels) {
+  trimChildren(line, labels.length);
+  const elements = childrenOf(line);
+  labels.forEach((label, index) => setText(elements[index] ?? appendNew(line, 'span'), label));
 }
 
 /** @param {HTMLElement} list @param {DrawnOther[]} others @param {string} typed */

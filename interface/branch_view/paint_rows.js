@@ -67,6 +67,7 @@ function paintRow(node, row, {index, typed, fork, hasKeys}) {
   setAttribute(node, 'data-cut', row.cut);
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-changing', row.changing);
+  setAttribute(node, 'data-forks', fork !== null);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, changedPhrase(row, typed), spokenOdds(label), cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'data-tip', row.changing ? label : `${label}. ${SHARE_MEANING}${row.share.bound ? ` ${AT_MOST}` : ''}`);

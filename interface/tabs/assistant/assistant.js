@@ -80,6 +80,7 @@ class AssistantTab {
     this.bans.undoWith(this.draft);
     branches.addEventListener('click', event => { if (closestTo(event, '.end')) this.notice.show(ENDING); });
     onDetail(draft, 'change', ({kind, revision}) => {
+      if (draft.text && this.notice.text === EMPTY) this.notice.clear();
       if (kind !== 'caret' && this.undoes !== null && revision !== this.undoes) this.#forgetUndo();
       this.#paint();
     });

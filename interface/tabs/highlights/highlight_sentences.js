@@ -31,11 +31,12 @@ export const isWritten = ({id, end}, {ids, place}) => id === ids[place] && !end;
 const continuedSign = (one, entry) => (!one.end && endsInWord(one.text ?? '') && !(isWritten(one, entry) && entry.end >= entry.word[1]) ? '…' : '');
 
 /**
- * An alternative in a list.
+ * An alternative in a list; signs stand in quotation marks.
  * @param {Alternative} one
  * @param {Pick<HighlightEntry, 'ids' | 'place' | 'end' | 'word'>} entry
  */
-export const alternativeLabel = (one, entry) => continuationLabel(one) + continuedSign(one, entry);
+export const alternativeLabel = (one, entry) =>
+  (isSigns(one.text?.trim() ?? '') ? `“${continuationLabel(one)}”` : continuationLabel(one)) + continuedSign(one, entry);
 
 /**
  * The same as a screen reader is to say it.
@@ -63,7 +64,7 @@ export function headline(entry, word = entry.token, begun = '') {
   const {ids, place, rank, token, alternatives: [expected]} = entry;
   if (rank === null || !expected) return 'No text comes before this word, so the model expected nothing here.';
   const isWhole = token.trim() === word.trim(), name = isWhole && !token.trim() ? '' : ` ${nameOf({text: token, end: false})}`;
-  const own = `your${isWhole && !isSigns(token.trim()) ? ' word' : ''}${name}`, first = nameOf(expected, continuedSign(expected, entry));
+  const own = isWhole ? `your${isSigns(token.trim()) ? '' : ' word'}${name}` : `${name.trim()} of your word ${quotedText(word)}`, first = nameOf(expected, continuedSign(expected, entry));
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
   const after = begun.trim() && ` after ${quotedText(begun)}`;
   if (rank === 1) return `The model expected ${first}${after}; ${own} was its first choice${part}.`;

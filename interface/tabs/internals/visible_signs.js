@@ -9,10 +9,10 @@ import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 const withSpaceSigns = text => visibleText(text.replace(/ /g, '␣'));
 
 /**
- * A token by itself: its text, its name, or its bytes where it is part of a character.
+ * A token by itself: its text, its name, or its bytes where it is part of a character, with a sign for a space before that.
  * @param {Pick<SpelledToken, 'text' | 'bytes'>} spelled
  */
-export const tokenLabel = ({text, bytes}) => (bytes === null ? withSpaceSigns(text) : bytes);
+export const tokenLabel = ({text, bytes}) => (bytes === null ? withSpaceSigns(text) : bytes.replace(/^20 /, '␣ '));
 
 /**
  * A token in its text: the characters that it adds there, where these are whole.
@@ -26,7 +26,7 @@ export const tokenInText = ({text}, spelled) => (spelled.bytes !== null || !text
  * @type {typeof tokenInText}
  */
 export function spokenToken({text}, {text: alone, bytes}) {
-  if (bytes !== null) return bytes;
+  if (bytes !== null) return bytes.replace(/^20 /, 'space, ');
   const said = text || alone, rest = said.replace(/^ +/, '');
   return [said.slice(0, said.length - rest.length), rest].filter(Boolean).map(spokenText).join(', ');
 }

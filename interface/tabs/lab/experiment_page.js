@@ -130,6 +130,7 @@ export class ExperimentPage {
       this.line.show(complaint, 'error');
       return;
     }
+    this.line.announce('The experiment runs.');   // the same result is announced again after it
     this.revision += 1;
     this.run = this.chosen;
     this.view = null;

@@ -2,6 +2,7 @@
 /** @import {BranchViewHandle, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
+import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
@@ -12,6 +13,7 @@ const WAIT = 300;             // milliseconds until a server that has not read t
 const MOST_WAITS = 40;
 const LEAST = 1e-12;          // probability of a guess that the model finds impossible
 const NOTHING = 'Type the word that you expect next.';
+const GUESSED_HERE = 'You have guessed here, or skipped it: write on for the next guess.';
 const UNREAD = 'The model has not read this text yet: if branching is paused, go on with it, or skip the guess.';
 const FAILED = 'The server does not answer: try again, or skip the guess.';
 
@@ -90,7 +92,7 @@ export class GuessFirst extends EventTarget {
     // The controls take every input for a change of the branches, and would request them again.
     for (const part of [form, toggle]) part.addEventListener('input', event => event.stopPropagation());
     toggle.addEventListener('change', () => {
-      this.#say('');
+      this.#say(!toggle.checked ? '' : this.hidesRows(this.draft.before) ? GUESS_FIRST : GUESSED_HERE);
       this.#changed();
       if (toggle.checked) this.focus();
     });

@@ -252,13 +252,19 @@ export class TreeView extends EventTarget {
   }
 
   /**
-   * Accept a branch up to a node, as a click on its row does; or go to the text of a node.
+   * Accept a branch up to a node, as a click on its row does; go to the text of a node; or, at what no branch
+   * begins with, open the list of it.
    * @param {TreeNode} node
    * @param {Choice | null} choice
    * @param {ChoiceSource} source
    */
   #activate(node, choice, source) {
-    if (choice) this.branches.branchView.accept(choice, source);
+    const nodes = this.painter.layout?.nodes ?? [], isRest = nodes.length > 0 && node.key === `${hereIn(nodes).node.key}/rest`;
+    const more = isRest ? this.branches.querySelector('.more') : null;
+    if (more instanceof HTMLButtonElement) {
+      more.click();
+      if (source.byKeyboard) more.focus();
+    } else if (choice) this.branches.branchView.accept(choice, source);
     else if (node.goal !== undefined && !this.draft?.goTo(node.goal)) this.hooks?.notice(UNKNOWN);
   }
 

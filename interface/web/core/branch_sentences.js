@@ -135,14 +135,13 @@ export function settingsClause(settings) {
 /**
  * The end of the sentence "These 5 hold 71 % …": whether words or tokens are counted. It is one line, so that nothing moves
  * where a word begins or ends; the sentence on shares says it at length.
- * @param {Pick<DrawnView, 'given' | 'wanted'> & Partial<Pick<DrawnView, 'firsts' | 'wordError'>> & Drawn} drawn
+ * @param {Pick<DrawnView, 'given' | 'wanted'> & Partial<Pick<DrawnView, 'wordError'>> & Drawn} drawn
  */
 export function coverageCaption(drawn) {
   const {top_p: topP = 1, temperature = 1} = drawn.wanted;
   if (temperature > 0 && topP < 1) return `of what top-p ${topP} leaves`;
   const ofWords = (drawn.wordError ?? null) !== null, heat = temperature === 1 ? '' : ` at temperature ${temperature}`;
-  // Rows that are told apart by several tokens hold neither one word nor one token each; steered ones, all up to the word.
-  return `of what ${heat ? '' : 'the model thinks '}comes next${heat}${ofWords ? ', in words' : drawn.firsts !== false ? ', in tokens' : drawn.wanted.towards ? '' : ', up to where rows part'}`;
+  return `of what ${heat ? '' : 'the model thinks '}comes next${heat}${ofWords ? ', in words' : ', in tokens'}`;
 }
 
 /**
@@ -243,17 +242,20 @@ export function costFigures({cost, alone}, ahead) {
 
 /**
  * What a row's share is, where it stands. Tokens are counted as they can be seen: as buttons.
- * @param {{share: Odds, apart: number, pieces: Pick<RowPiece, 'ids' | 'ends' | 'tokens'>[], next_word?: Row['next_word']}} row
+ * @param {{share: Odds, apart: number, pieces: (Pick<RowPiece, 'ids' | 'ends' | 'tokens'> & {text?: string})[], next_word?: Row['next_word']}} row
  * @param {string} [letters] of the word that the row continues
  */
 export function shareLabel({share, apart, pieces, next_word: word}, letters = '') {
   if (word && isUnknown(share)) return `The chance is not known yet ${nextWordClause(word.text, letters)}`;
   if (word) return `${formatPercent(share)} chance ${nextWordClause(word.text, letters)}`;
   const [first] = pieces, count = buttonsFor(pieces, apart);
-  const single = first?.ids.length === 1 && first.ends >= 1 ? 'this next token' : 'this beginning';
+  const single = `${first?.ids.length === 1 && first.ends >= 1 ? 'this next token' : 'this beginning'}${first?.text ? `, ${nameOfText(letters + first.text)}` : ''}`;
   const what = count > 1 ? `these first ${formatNumber(count)} tokens` : count || apart < 2 ? single : 'this whole row';
   return `${formatPercent(share)} chance of ${what}`;
 }
+
+/** A text in quotation marks; signs alone by their names. @param {string} text */
+const nameOfText = text => (isSigns(text.trim() || text) ? spokenText(text.trim() || text) : quotedText(text));
 
 /**
  * Signs are named, since screen readers do not say them.
@@ -292,8 +294,8 @@ export const cutSentence = row =>
  * @param {Pick<DrawnView, 'wanted' | 'growing'>} drawn
  */
 export function nothingElse({wanted: {temperature = 1, top_p: topP = 1}, growing}) {
-  if (temperature <= 0) return 'nothing: temperature 0 leaves only the likeliest token';
-  if (topP < 1) return `nothing: top-p ${topP} leaves out all other tokens`;
+  if (temperature <= 0) return 'nothing, at temperature 0';
+  if (topP < 1) return `nothing, by top-p ${topP}`;
   return growing ? '' : 'none of it is likely enough to be listed';
 }
 
@@ -401,13 +403,14 @@ export function changedPhrase(row, before) {
 
 /**
  * What a screen reader says of a settled view: the coverage, and how each row begins, up to what sets it apart.
- * @param {Pick<DrawnView, 'count' | 'coverage'> & {rows: (Partial<Pick<Row, 'apart'>> & SpokenRow)[]}} drawn
+ * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError'>> & {rows: (Partial<Pick<Row, 'apart'>> & SpokenRow)[]}} drawn
  * @param {string} [before] the end of the text before the rows
  */
-export function announcementSentence({count, coverage, rows}, before = '') {
+export function announcementSentence({count, coverage, rows, wanted = {}, ...drawn}, before = '') {
+  const under = isReheated(wanted) ? ` ${coverageCaption({given: '', ...drawn, wanted, rows})}` : '';
   const beginnings = rows.map(row => {
     const {pieces, apart = 0} = row, index = pieces.findIndex(({tokens = 0}) => tokens >= apart);
     return spokenBeginning(row, before, Math.max(3, (index < 0 ? pieces.length : index) + 1)) || 'end';
   });
-  return `${coverageSubject(count)} ${formatKnown(coverage)}: ${beginnings.join('; ')}`;
+  return `${coverageSubject(count)} ${formatKnown(coverage)}${under}: ${beginnings.join('; ')}`;
 }

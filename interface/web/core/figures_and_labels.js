@@ -232,14 +232,15 @@ export const endsInWord = text => WORD_END.test(text) && !WITHOUT_SPACES.test([.
 const MOST_LABELS = 4;
 
 /**
- * The likeliest beginnings that no row has, as one line, each as the list shows it: those with more than white space, if any.
+ * The likeliest beginnings that no row has, for one line, each as the list shows it: those with more than white space, if any.
+ * Each but the first has a comma before it. `more` comes last; it is empty if there are no others.
  * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object})[]} others
  * @param {string} [typed] the end of the text before them
  */
 export function likeliestLabels(others, typed = '') {
   const words = others.filter(other => other.text?.trim());
   const likely = (words.length ? words : others).slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
-  return likely.join(', ') + (others.length > likely.length ? ', and more' : '');
+  return {labels: likely.map((label, index) => (index ? `, ${label}` : label)), more: others.length > likely.length ? ' and more' : ''};
 }
 
 const ERRORS = [0.001, 0.01, 0.1];   // per cent: small errors are told as the next of these

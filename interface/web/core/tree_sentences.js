@@ -10,7 +10,7 @@ const LAST = 12;      // of the label of the text's end
  * @param {TreeNode} node
  */
 export function nodeLabel(node) {
-  if (node.state === 'rest') return 'everything else';
+  if (node.state === 'rest') return 'other tokens';
   if (node.state === 'end') return 'end';
   return node.text ? visibleText(shortText(node)) : 'start';
 }
@@ -36,7 +36,7 @@ const lastWords = (line, most) => `…${[...line].slice(1 - most).join('').repla
 
 /** @type {Record<TreeState, string>} */
 const STATES = {
-  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the end of the text', rest: 'everything else',
+  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the end of the text', rest: 'other tokens',
 };
 
 /**

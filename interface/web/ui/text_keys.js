@@ -1,8 +1,10 @@
 // The keys of the text box that accept branches, and the key that pauses. A tab that is not visible ignores them. Who passes
-// through the page with Tab passes the box too: Tab accepts the ghost text only once something was done there.
+// through the page by keys passes the box too: Tab accepts the ghost text only once something was done there.
 /** @import {TextOwner} from './text_owner.js' */
 import {isPause, textKey} from '../core/shortcuts.js';
 import {closestTo} from './events.js';
+
+const MOVING = ['Tab', 'Enter', ' '];   // keys that may move the focus into the box: of the last two, what they have pressed
 
 /**
  * @typedef {object} TextKeyActions each returns whether there was something to do
@@ -12,7 +14,7 @@ import {closestTo} from './events.js';
  * @property {() => boolean} hide hides the ghost text
  * @property {() => boolean} rows moves the focus to the branches
  * @property {() => boolean} pause
- * @property {() => void} begin called when something is done in the box after Tab has reached it: from then on Tab accepts
+ * @property {() => void} begin called when something is done in the box after a key has reached it: from then on Tab accepts
  */
 
 /**
@@ -21,8 +23,8 @@ import {closestTo} from './events.js';
  * @returns {() => boolean}
  */
 export function listenToTextKeys({box, draft, actions}) {
-  let tabbed = false;    // whether the last key was Tab, outside the box
-  let passing = false;   // whether Tab has brought the focus here, and nothing else has happened: then it leads on
+  let tabbed = false;    // whether the last key was Tab, Enter or Space, outside the box
+  let passing = false;   // whether such a key has brought the focus here, and nothing else has happened: then Tab leads on
   const begin = () => {
     if (passing) actions.begin();
     passing = false;
@@ -32,7 +34,7 @@ export function listenToTextKeys({box, draft, actions}) {
   document.addEventListener('pointerdown', () => { tabbed = false; }, {capture: true});
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
-    tabbed = event.key === 'Tab' && event.target !== box;
+    tabbed = MOVING.includes(event.key) && event.target !== box;
     if (event.target === box && passing && event.key === 'Tab') return;
     if (event.target === box && !isModifier(event)) begin();
     const pauses = isPause(event) && box.checkVisibility() && !closestTo(event, 'dialog, .told');

@@ -75,8 +75,8 @@ test('the headline says what the model expected, and which of its choices the wo
 });
 
 test('the headline names a part of a word, and a part of a character', () => {
-  assert.equal(sentences.headline(expected('s'), ' lightkeeper', ' light'), 'The model expected “s…” after “light”; your “keeper” was its 3rd choice.');
-  assert.equal(sentences.headline(expected('s'), 'lightkeeper'), 'The model expected “s…”; your “keeper” was its 3rd choice.');
+  assert.equal(sentences.headline(expected('s'), ' lightkeeper', ' light'), 'The model expected “s…” after “light”; “keeper” of your word “lightkeeper” was its 3rd choice.');
+  assert.equal(sentences.headline(expected('s'), 'lightkeeper'), 'The model expected “s…”; “keeper” of your word “lightkeeper” was its 3rd choice.');
   assert.equal(sentences.headline({...expected('s'), token: '🙂', ids: [1, 2], place: 1}), 'The model expected “s…”; your word “🙂” was its 3rd choice at part 2 of 2.');
 });
 
@@ -89,7 +89,7 @@ test('the headline names endings, signs that cannot be seen, and parts of charac
 
 test('an alternative is marked where its word may be longer, and one’s own token where its word is', () => {
   const label = (text, more = {}, own = entry) => sentences.alternativeLabel({id: 7, text, probability: 0.2, end: false, ...more}, own);
-  assert.deepEqual([' non', ' sea', ','].map(text => label(text)), ['non…', 'sea…', ',']);
+  assert.deepEqual([' non', ' sea', ','].map(text => label(text)), ['non…', 'sea…', '“,”']);
   assert.deepEqual([label(null, {end: true}), label(null), label('海')], ['end', '◌', '海']);
   assert.equal(label(' keeper', {id: 12}), 'keeper', 'the person’s word ends there');
   assert.equal(label(' light', {id: 12}, {...entry, token: ' light', word: [3, 15]}), 'light…');

@@ -12,6 +12,7 @@ test('a share says what it is where it stands', () => {
   assert.equal(label({}, {ids: [1], ends: 0}, {ids: [2], ends: 1}), '15 % chance of this beginning');
   assert.equal(label({}, {ids: [1, 2], ends: 1}), '15 % chance of this beginning');
   assert.equal(label({}), '15 % chance of this beginning');
+  assert.deepEqual([label({}, {ids: [1], ends: 1, text: ' sea'}), label({}, {ids: [1], ends: 1, text: ','})], ['15 % chance of this next token, “sea”', '15 % chance of this next token, comma']);
   assert.equal(label({apart: 2, share: {p: 0.05, bound: true}}, {ids: [1], ends: 1, tokens: 1}, {ids: [2], ends: 1, tokens: 2}), '≤ 5 % chance of these first 2 tokens');
 });
 
@@ -34,12 +35,11 @@ test('the coverage sentence says how many branches there are and what they hold'
   assert.equal(ofWhat(' lig', 0, 'ht'), 'of what the model thinks comes next, in tokens');
   assert.equal(ofWhat('', 1), 'of what the model thinks comes next, in tokens', 'bans have a line of their own');
   const deep = {given: '', wanted: {}, without: [], rows: [], firsts: false};
-  assert.equal(words.coverageCaption(deep), 'of what the model thinks comes next, up to where rows part');
+  assert.equal(words.coverageCaption(deep), 'of what the model thinks comes next, in tokens');
   assert.equal(words.coverageCaption({...deep, wordError: 0.001}), 'of what the model thinks comes next, in words', 'one word of each row');
   const begun = {given: ' lig', wanted: {}, without: [], rows: [{pieces: [{text: 'ht'}]}]};
   assert.equal(words.coverageCaption({...begun, wordError: 0}), 'of what the model thinks comes next, in words');
-  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks comes next, up to where rows part');
-  assert.equal(words.coverageCaption({...begun, firsts: false, wanted: {towards: 'sea'}}), 'of what the model thinks comes next');
+  assert.equal(words.coverageCaption({...begun, firsts: false}), 'of what the model thinks comes next, in tokens');
   const heated = temperature => words.coverageCaption({given: '', wanted: {temperature}, without: [], rows: []});
   assert.deepEqual([heated(1.7), heated(0)], ['of what comes next at temperature 1.7, in tokens', 'of what comes next at temperature 0, in tokens']);
 });
@@ -209,6 +209,8 @@ test('the announcement says the coverage and how the rows begin', () => {
   const pieces = texts => ({pieces: texts.map(text => ({text}))});
   const told = words.announcementSentence({count: 3, coverage: {p: 0.5}, rows: [pieces([' a', ' b', ' c', ' d']), pieces(['\n']), pieces([])]});
   assert.equal(said(told), 'These 3 hold 50 %: a b c; line break; end');
+  const heated = words.announcementSentence({count: 3, coverage: {p: 0.5}, wanted: {temperature: 1.2}, given: '', rows: [pieces([' a'])]});
+  assert.equal(said(heated), 'These 3 hold 50 % of what comes next at temperature 1.2, in tokens: a');
   const story = words.announcementSentence({count: 1, coverage: {p: 0.5}, rows: [pieces(['.', '\n\n', 'The'])]});
   assert.equal(said(story), 'This one holds 50 %: full stop, line break, line break, The');
   const alike = last => ({apart: 5, pieces: [' the', ' opport', 'unity', ' to', last, ' go'].map((text, index) => ({text, tokens: index + 1}))});
@@ -290,8 +292,8 @@ test('where everything else lists nothing it says why, and its tip promises no c
   const why = (wanted, growing = false) => words.nothingElse({wanted, growing});
   assert.equal(why({}), 'none of it is likely enough to be listed');
   assert.equal(why({}, true), '', 'more may be found');
-  assert.match(why({temperature: 0}), /^nothing: temperature 0 /);
-  assert.match(why({top_p: 0.9}), /^nothing: top-p 0.9 /);
+  assert.match(why({temperature: 0}), /^nothing, at temperature 0$/);
+  assert.match(why({top_p: 0.9}), /^nothing, by top-p 0.9$/);
   assert.ok(words.elseTip(true).endsWith(' A click lists the likeliest of them.'));
   assert.doesNotMatch(words.elseTip(false), /click|…/);
 });

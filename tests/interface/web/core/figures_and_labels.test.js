@@ -136,10 +136,15 @@ test('in scripts without spaces no row continues a word', () => {
   assert.equal(words.continuedLetters('при', 'вет'), 'при');
 });
 
+const inLine = (...given) => {
+  const {labels, more} = words.likeliestLabels(...given);
+  return labels.join('') + more;
+};
+
 test('what continues a word is listed with the letters typed of it, as in rows', () => {
   const part = {text: 'n', end: false, odds: {p: 0.1}}, word = {...part, next_word: {}};
   assert.deepEqual([words.otherLabel(part, ' the'), words.otherLabel(word, ' the'), words.otherLabel({...part, text: ' n'}, ' the')], ['the·n…', 'the·n', 'n…']);
-  assert.equal(words.likeliestLabels([part, word], 'he'), 'he·n…, he·n');
+  assert.equal(inLine([part, word], 'he'), 'he·n…, he·n');
   assert.deepEqual([words.spokenOther(part, 'he'), words.spokenOther({...part, text: ' n'}, 'he')], ['he, continued by n, or a longer word', 'n, or a longer word']);
   assert.equal(words.spokenOther(word, 'he'), 'he, continued by n');
 });
@@ -147,21 +152,21 @@ test('what continues a word is listed with the letters typed of it, as in rows',
 const other = (text, p = 0.1) => ({text, odds: {p}});
 
 test('the likeliest others are one line', () => {
-  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a…, b…, c…, d…, and more');
-  assert.equal(words.likeliestLabels([' a', ' b', ' c', ' d'].map(text => other(text))), 'a…, b…, c…, d…');
-  assert.equal(words.likeliestLabels([]), '');
-  assert.equal(words.likeliestLabels([other('\n'), {...other(null), end: true}]), '↵, end', 'where there is nothing else');
-  assert.equal(words.likeliestLabels([other(' a'), other('\n'), other(null), other(' b')]), 'a…, b…, and more');
+  assert.equal(inLine([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a…, b…, c…, d… and more');
+  assert.equal(inLine([' a', ' b', ' c', ' d'].map(text => other(text))), 'a…, b…, c…, d…');
+  assert.equal(inLine([]), '');
+  assert.equal(inLine([other('\n'), {...other(null), end: true}]), '↵, end', 'where there is nothing else');
+  assert.equal(inLine([other(' a'), other('\n'), other(null), other(' b')]), 'a…, b… and more');
 });
 
 test('signs stand in quotation marks in the line of others, since commas separate them', () => {
   const signs = [{...other('.'), otherwise: true}, other(','), other(' sea'), other(' (')];
-  assert.equal(words.likeliestLabels(signs), '“.”… then something else, “,”, sea…, “␣(”');
+  assert.equal(inLine(signs), '“.”… then something else, “,”, sea…, “␣(”');
 });
 
 test('a word that may go on ends in “…” there too, as in the open list', () => {
   const part = {...other(' sl'), next_word: {}, odds: {p: 0.1, bound: true}};
-  assert.equal(words.likeliestLabels([part, {...part, text: ' sea', odds: {p: 0.1}}]), 'sl…, sea');
+  assert.equal(inLine([part, {...part, text: ' sea', odds: {p: 0.1}}]), 'sl…, sea');
 });
 
 test('the list of other words shows parts of words as parts, and what it leaves out', () => {

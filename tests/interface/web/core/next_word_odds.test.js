@@ -38,9 +38,9 @@ test('with odds of words a share is that of the word, and coverage is their sum'
 test('fewer rows keep their words’ shares, and the others are among the other words', () => {
   const drawn = shapeRows(wordView(), {odds: 'words', k: 1});
   near(drawn.coverage.p, 0.3, 'coverage');
-  assert.deepEqual(drawn.others.map(other => rounded(other.odds.p)), [0.15, 0.1, 0.04, 0.02, 0.005]);
-  assert.deepEqual(drawn.others.map(other => Boolean(other.odds.bound)), [false, false, false, true, false]);
-  assert.deepEqual(drawn.others.map(other => other.end), [false, false, false, false, true]);
+  assert.deepEqual(drawn.others.map(other => rounded(other.odds.p)), [0.15, 0.1, 0.04, 0.005, 0.02], 'a bound comes after what is known');
+  assert.deepEqual(drawn.others.map(other => Boolean(other.odds.bound)), [false, false, false, false, true]);
+  assert.deepEqual(drawn.others.map(other => other.end), [false, false, false, true, false]);
   assert.deepEqual([drawn.others[0].text, drawn.others[0].ids.length], [wordView().branches[1].next_word.text, 2]);
 });
 

@@ -101,3 +101,9 @@ test('the share of another word is a bound where its error is more than a tenth 
   assert.equal(odds(0.0006, 0.0005).bound, true, 'known to 0.1 points, and still nearly nothing of it is known');
   assert.equal(odds(0.05, 0.01).bound, true);
 });
+
+test('a word of which little is known comes after those that are known to be likelier, whatever its bound', () => {
+  const rest = (text, share, error) => ({ids: [text.length], logprobs: [-1], text, end: false, next_word: {text, share, error, tokens: 1}});
+  const others = otherWords({branches: [], rest: [rest(' abandoned', 0.028, 0.0275), rest(' put', 0.041, 0.0005), rest(' all', 0.026, 0.0257)]}, [], 0.5);
+  assert.deepEqual(others.map(({text}) => text), [' put', ' abandoned', ' all']);
+});

@@ -17,7 +17,7 @@ test('labels have signs for what cannot be seen, and words for what is no text',
   assert.equal(nodeLabel(node('ahead', ' ')), '␣');
   assert.equal(nodeLabel(node('ahead', '\n')), '↵');
   assert.equal(nodeLabel(node('typed', 'one\n\ntwo')), 'one two');
-  assert.equal(nodeLabel(node('rest', '')), 'everything else');
+  assert.equal(nodeLabel(node('rest', '')), 'other tokens');
   assert.equal(nodeLabel(node('end', '')), 'end');
   assert.equal(nodeLabel(node('typed', '')), 'start');
   assert.equal([...nodeLabel(node('seen', '🙂'.repeat(30)))].length, 24);
@@ -30,7 +30,7 @@ test('names for screen readers say the text, what it is, and its odds', () => {
   assert.equal(nodeName(node('chosen', ' saw', {odds: null})), 'saw, chosen');
   assert.equal(nodeName(node('left', ' saw')), 'saw, left behind, 15\u00a0%');
   assert.equal(nodeName(node('seen', ' saw')), 'saw, seen, not taken, 15\u00a0%');
-  assert.equal(nodeName(node('rest', '')), 'everything else, 15\u00a0%');
+  assert.equal(nodeName(node('rest', '')), 'other tokens, 15\u00a0%');
   assert.equal(nodeName(node('end', '')), 'the end of the text, 15\u00a0%');
   assert.equal(nodeName(node('typed', 'he', {odds: null, here: true})), 'he, typed, the end of your text');
   assert.equal(nodeName(node('typed', '', {odds: null})), 'the start');
