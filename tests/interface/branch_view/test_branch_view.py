@@ -966,7 +966,7 @@ def test_a_row_that_repeats_itself_or_reaches_the_limit_says_so(bench: Bench) ->
     bench.show(view)
     repeats, complete, limited = (bench.row(index) for index in range(3))
     expect(repeats.locator(".stopped")).to_have_text("repeats")
-    expect(repeats).to_have_accessible_name(re.compile(r"^Branch 1, .* chance of this next token, repeats$"))
+    expect(repeats).to_have_accessible_name(re.compile(r"^Branch 1, .* chance of this next token, .+, repeats$"))
     expect(repeats.locator(".stopped")).to_have_role("note")
     expect(repeats.locator(".stopped")).to_have_accessible_name(re.compile("would repeat itself"))
     expect(complete.locator(".stopped, .sign")).to_have_count(0)
@@ -1147,7 +1147,9 @@ def test_a_dragged_slider_is_announced_once_and_what_is_said_is_what_is_seen(ben
         bench.set(**ASKED | {"temperature": tenth / 10})
         assert bench.page.locator(".announcement").text_content() == "", "the rows before are seen no more"
     seen = bench.page.locator("#coverage .held").inner_text()
-    expect(bench.page.locator(".announcement")).to_contain_text(f"These 5 hold {seen}: ")
+    expect(bench.page.locator(".announcement")).to_contain_text(
+        f"These 5 hold {seen} of what comes next at temperature 0.1, in tokens: "
+    )
     bench.page.wait_for_timeout(700)
     assert [said[:5] for said in bench.page.evaluate("announced") if said] == ["These"]
 

@@ -341,7 +341,8 @@ def test_other_figures_of_a_slider_are_announced_once_when_it_rests(visit: Visit
     visit.listen()
     assert control.evaluate(DRAG, values) == [""] * len(values), "what is said of the rows before, at each step"
     assert held.inner_text() != before
-    expect(said).to_contain_text(f"hold {held.inner_text()}: ")
+    under = "" if name == "k" else f" {page.locator('#coverage .of').inner_text()}"
+    expect(said).to_contain_text(f"hold {held.inner_text()}{under}: ")
     visit.wait_until_asked()
     assert page.evaluate("spoken") == [said.text_content()]
 
@@ -385,10 +386,11 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     visit.type("The old keeper saw")
     visit.wait_until_settled()
     assert visit.page.locator("#branches .rows .fork").count() == 0, "rows of the likeliest tokens begin differently"
-    legend, plain = (visit.page.locator(f"#branches .marks .{name}") for name in ("forked", "unforked"))
-    expect(legend).to_be_hidden()
+    legend, both, plain = (visit.page.locator(f"#branches .marks .{name}") for name in ("forked", "both", "unforked"))
+    for hidden in (legend, both):
+        expect(hidden).to_be_hidden()
     expect(plain).to_be_visible()
-    expect(plain).to_have_text("Bracket: a fork, where rows part: after your text.")
+    expect(plain).to_have_text("Bracket: a fork, where rows part: at their beginning.")
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
     visit.wait_until_settled()
@@ -402,8 +404,12 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
             assert sign.get_attribute("data-tip").startswith("Fork: up to here this row is the same as row ")
             assert "fork from row" in sign.locator("xpath=following-sibling::button").first.get_attribute("aria-label")
     expect(legend).to_have_text(": a fork, where a row leaves one above it.")
+    expect(both).to_have_text(" and bracket: forks, where rows part.", use_inner_text=False)
     expect(plain).to_be_hidden()
-    expect(legend).to_be_visible()
+    # The bracket joins the rows without a sign, if there are several.
+    bracket = visit.page.locator("#branches .branch:not(:has(.fork))").count() > 1
+    expect(both if bracket else legend).to_be_visible()
+    expect(legend if bracket else both).to_be_hidden()
     visit.token(0, 0).hover()
     expect(visit.page.locator("#branches .note .words")).to_contain_text("oken “")
 
@@ -482,7 +488,7 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     visit.type("The old keeper ")
     visit.wait_until_settled()
     marks = visit.page.locator("#branches .marks")
-    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork, where rows part: after your text."
+    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork, where rows part: at their beginning."
     assert marks.inner_text() == said
     rows, last = visit.page.locator("#branches .branch"), visit.page.locator("#rest").bounding_box()
     box = marks.bounding_box()
