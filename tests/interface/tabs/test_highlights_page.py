@@ -207,7 +207,9 @@ CHECKED = """() => {
 
 
 def label_of(alternative: str) -> str:
-    """An alternative as the card shows it: “…” stands after letters, which more may follow."""
+    """An alternative as the card shows it: signs in quotation marks, and “…” after letters, which more may follow."""
+    if re.fullmatch(r"[,.:;!?\"“”‘’'\-–—…()*]+", alternative.strip()):
+        return f"“{alternative.strip()}”"
     return alternative.replace("\n", "↵").strip() + ("…" if re.search(r"[^\W_]$", alternative) else "")
 
 

@@ -50,7 +50,7 @@ def test_ten_highlights_are_shown_at_first_by_a_named_threshold_and_the_slider_r
     browsers.expect(marked).to_have_count(10)
     most = int(slider.get_attribute("max"))
     assert most > 10
-    browsers.expect(page.locator(".read .of")).to_contain_text("its first choice was at least")
+    browsers.expect(page.locator(".read .of")).to_contain_text("its first choice was furthest ahead, at least")
     slider.fill(str(most))
     assert marked.count() == most
 
@@ -120,7 +120,7 @@ def test_a_token_of_internals_is_announced_once_where_it_is_clicked(visit: Visit
     box = page.locator("#internals .box").nth(1)
     box.focus()
     page.keyboard.press("Enter")
-    browsers.expect(said).to_contain_text("of the model's, raw")
+    browsers.expect(said).to_contain_text("of the model, raw")
     page.locator("#internals-temperature").fill("0.5")
     counted, clicked = page.evaluate("heard")
     assert counted.endswith("Click a token to see what the model expected there.")

@@ -20,7 +20,8 @@ def visit(tiny: Visit) -> Visit:
 
 def write_story(visit: Visit) -> str:
     """Typed, chosen and pasted; the chosen piece."""
-    visit.type("Once upon")
+    visit.page.locator("#document textarea").focus()
+    visit.page.keyboard.insert_text("Once upon")  # one step: a pause of a second between two keys would make it two
     visit.wait_until_settled()
     chosen = visit.pieces(0)[0]
     visit.token(0, 0).click()
