@@ -268,7 +268,7 @@ export class BranchView {
     ban.hidden = !label;
     setText(ban, label);
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
-    // In columns one announcement names the likeliest beginnings of all.
+    // In Compare the panel announces the likeliest beginnings of all columns together: see `ColumnsPanel`.
     const isSaid = state.announcement !== state.announcedRows || !this.root.closest('.columns');
     setText(this.announcement, isSaid ? state.announcement : '');
     setText(this.tabAnnouncement, state.tabAnnouncement);

@@ -54,8 +54,7 @@ export function paintRest(rest, drawn, open, typed) {
   const likeliest = others.length ? likeliestLabels(others, typed) : {labels: [nothingElse(drawn)], more: ''};
   paintLabels(find(more, '.likely'), likeliest.labels);
   setText(find(more, '.and-more'), likeliest.more);
-  setAttribute(more, 'data-tip', elseTip(others.length > 0));
-  setAttribute(more, 'aria-description', more.dataset.tip ?? null);
+  for (const name of ['data-tip', 'aria-description']) setAttribute(more, name, elseTip(others.length > 0));
   more.disabled = !others.length;
   setAttribute(more, 'aria-expanded', String(open));
   list.hidden = !open;
@@ -65,7 +64,7 @@ export function paintRest(rest, drawn, open, typed) {
   unlisted.hidden = !open || !unlisted.textContent;
 }
 
-/** @param {HTMLElement} line @param {string[]} labels */
+/** Write each label into an element of its own, so that a line breaks between them. @param {HTMLElement} line @param {string[]} labels */
 function paintLabels(line, labels) {
   trimChildren(line, labels.length);
   const elements = childrenOf(line);

@@ -60,7 +60,7 @@ class ElsewhereEngine(Protocol):
     whole_rows: bool
     """Whether they also give those of all tokens."""
     conditional: bool
-    """Whether they also give log-probabilities on the condition that the token is one of some that a request names."""
+    """Whether they also give log-probabilities renormalised over tokens that a request names."""
 
     reader: Reader
     """Reads the answers of requests. A scheduler sets one that lets other jobs run meanwhile."""

@@ -40,7 +40,7 @@ class ServedModel:
     vocabulary: int
     """The number of all tokens, if it gives the log-probabilities of all; else 0."""
     conditional: bool
-    """Whether it gives log-probabilities on the condition that the token is one of those that a request allows."""
+    """Whether its log-probabilities are renormalised over the tokens that a request allows (`allowed_token_ids`)."""
     sample: dict[int, float]
     """Log-probabilities after a short prompt that is the same for all servers."""
 

@@ -90,8 +90,10 @@ def process_serving(
     python, port = install(device), port or free_port()
     cpu = {"VLLM_CPU_KVCACHE_SPACE": str(cache_gib), "VLLM_CPU_OMP_THREADS_BIND": f"0-{(os.cpu_count() or 1) - 1}"}
     quiet = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1"}
-    options = f"--host 127.0.0.1 --port {port} --max-model-len 1024 --dtype float32 --max-logprobs {most_logprobs}"
-    options += " --logprobs-mode processed_logprobs"
+    options = (
+        f"--host 127.0.0.1 --port {port} --max-model-len 1024 --dtype float32 --max-logprobs {most_logprobs} "
+        "--logprobs-mode processed_logprobs"
+    )
     model = ["--model", str(model_folder()), "--served-model-name", "default"]
     special = ["--enforce-eager", "--block-size", "32"] if device == "cpu" else []
     with contextlib.ExitStack() as stack:

@@ -23,7 +23,7 @@ const ENDING = 'The message would end here; an ending inserts nothing. Send pass
 /** @type {ConversationState} */
 const EXAMPLE = {messages: [{role: 'user', content: 'How does a lighthouse help a ship at night?', spans: []}], role: 'assistant'};
 /**
- * What is said when somebody has gone back to a message.
+ * The notice after *Edit* has taken the conversation back to a message.
  * @param {number} number of the message
  * @param {boolean} followed whether a later message, or a text in progress, has given way to it
  */

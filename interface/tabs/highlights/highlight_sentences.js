@@ -174,7 +174,7 @@ export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/
 export function spokenDetails({entry, text, begun, before}, fits, withFigures) {
   const verdicts = new Map(fits.map(fit => [fit.id, fit]));
   const alternatives = entry.alternatives.map(one => {
-    // As in the card: without figures only of an alternative that fits.
+    // As the card does: where it shows no figures, it gives a verdict only on an alternative that fits.
     const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && (withFigures || fit.drops_in) && fitPhrase(fit);
     return [spokenAlternative(one, entry), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
   });

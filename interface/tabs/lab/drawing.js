@@ -20,7 +20,7 @@ export function showDrawing(element, text, height) {
 }
 
 /**
- * Show a sentence below a drawing.
+ * Write the sentence on a token into the note below a drawing, or the one that says how to choose a token.
  * @param {HTMLElement} note
  * @param {string} sentence
  * @param {boolean} pointed whether it is of a token that is pointed at or chosen: then the note stays in sight while the drawing does

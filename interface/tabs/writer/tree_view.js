@@ -252,8 +252,8 @@ export class TreeView extends EventTarget {
   }
 
   /**
-   * Accept a branch up to a node, as a click on its row does; go to the text of a node; or, at what no branch
-   * begins with, open the list of it.
+   * Do what a click on a node does: accept a branch up to the node, as a click in its row does; go back to the text of the node;
+   * or, for the node of the other tokens after the text, open the list below the rows.
    * @param {TreeNode} node
    * @param {Choice | null} choice
    * @param {ChoiceSource} source

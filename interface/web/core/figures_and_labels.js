@@ -233,7 +233,8 @@ const MOST_LABELS = 4;
 
 /**
  * The likeliest beginnings that no row has, for one line, each as the list shows it: those with more than white space, if any.
- * Each but the first has a comma before it. `more` comes last; it is empty if there are no others.
+ * Each of the `labels` but the first begins with a comma. `more` is “and more”, to be shown after them, or empty if the labels
+ * name all.
  * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object})[]} others
  * @param {string} [typed] the end of the text before them
  */

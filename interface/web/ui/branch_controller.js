@@ -362,8 +362,8 @@ export class BranchController {
   }
 
   /**
-   * The branches of the present text are complete, or the focus has come back to it: let what Tab inserts be announced, unless
-   * Tab leads on.
+   * Announce what Tab would insert, now that the branches of the text are complete or the text box has the focus again. Nothing
+   * is announced while Tab moves the focus on instead.
    */
   #settled() {
     const {draft} = this, {revision} = draft;

@@ -4,7 +4,7 @@
 import {isPause, textKey} from '../core/shortcuts.js';
 import {closestTo} from './events.js';
 
-const MOVING = ['Tab', 'Enter', ' '];   // keys that may move the focus into the box: of the last two, what they have pressed
+const MOVING = ['Tab', 'Enter', ' '];   // keys that may move the focus into the box: Tab itself, the others by the button that they press
 
 /**
  * @typedef {object} TextKeyActions each returns whether there was something to do
@@ -23,18 +23,18 @@ const MOVING = ['Tab', 'Enter', ' '];   // keys that may move the focus into the
  * @returns {() => boolean}
  */
 export function listenToTextKeys({box, draft, actions}) {
-  let tabbed = false;    // whether the last key was Tab, Enter or Space, outside the box
+  let moving = false;    // whether the last key was one of MOVING, outside the box
   let passing = false;   // whether such a key has brought the focus here, and nothing else has happened: then Tab leads on
   const begin = () => {
     if (passing) actions.begin();
     passing = false;
   };
   for (const type of ['pointerdown', 'input']) box.addEventListener(type, begin);
-  box.addEventListener('focus', () => { passing = tabbed; });
-  document.addEventListener('pointerdown', () => { tabbed = false; }, {capture: true});
+  box.addEventListener('focus', () => { passing = moving; });
+  document.addEventListener('pointerdown', () => { moving = false; }, {capture: true});
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
-    tabbed = MOVING.includes(event.key) && event.target !== box;
+    moving = MOVING.includes(event.key) && event.target !== box;
     if (event.target === box && passing && event.key === 'Tab') return;
     if (event.target === box && !isModifier(event)) begin();
     const pauses = isPause(event) && box.checkVisibility() && !closestTo(event, 'dialog, .told');

@@ -24,7 +24,8 @@ export const markedNodes = (text, spans, start) => [...markedStretches(text, spa
   .map(({text, chosen}) => (chosen ? make('span', {className: 'chosen', text}) : document.createTextNode(text)));
 
 /**
- * The ghost text as an element; the signs at its beginning that belong to the word before it are an element in it.
+ * The ghost text as an element. Closing signs at its beginning, as a comma, which belong to the word before it, are an element
+ * of their own inside it, `signs`; null if there are none.
  * @param {string} text of the ghost
  * @param {string} before the text before it
  * @returns {{ghost: HTMLElement, signs: HTMLElement | null}}

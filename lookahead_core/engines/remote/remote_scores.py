@@ -93,9 +93,9 @@ class RemoteScores(NodeScores):
         return rows
 
     def among(self, node: Node, token_ids: Sequence[int], named: Sequence[int] = ()) -> tuple[Prediction, list[float]]:
-        """See `NodeScores.among`. Odds that are not known are fetched, or RowsUnavailable is raised.
+        """See `NodeScores.among`. Log-probabilities that are not known yet are requested from the server.
 
-        The prediction may be truncated.
+        The prediction may be truncated. Raises RowsUnavailable if the server gives neither those nor all of them.
         """
         known = self._predictions[node].token_ids
         if set(token_ids) <= set(known):
