@@ -199,8 +199,10 @@ class TokenTree:
         """
         return [self.head, *(node for grower in self.growers for node in grower.frontier)]
 
-    def _protected(self) -> set[Node]:
-        """Return the nodes that must not be pruned: the trunk, and the paths to the frontiers of growers."""
+    def protected(self) -> set[Node]:
+        """Return the nodes that are kept though the view does not show them: the trunk, and the paths to the frontiers
+        of growers; all without the root.
+        """
         return {node for end in self._path_ends() for node in self.path(end)}
 
     def prune_new(self, top: Node) -> list[Node]:
@@ -208,7 +210,7 @@ class TokenTree:
 
         `top` itself, the trunk, paths to growers' frontiers, and nodes with a child that stays are kept.
         """
-        protected = self._protected()
+        protected = self.protected()
         below = list(self._below(top))
         removed = []
         # From the bottom up: nodes of an older view keep all of their ancestors.
@@ -240,7 +242,7 @@ class TokenTree:
 
         The trunk and the paths to growers' frontiers are kept. A node is removed after its children.
         """
-        protected = self._protected()
+        protected = self.protected()
         hidden = [node for node in self.nodes() if node.last_view < self.view and node not in protected]
         # A parent is visible whenever its child is, so this order never removes a parent before its children.
         hidden.sort(key=lambda node: (node.last_view, -node.depth))

@@ -123,6 +123,8 @@ class CachedEngine:
         with self._lock, torch.inference_mode():
             for tree, members in group_by_tree(nodes).items():
                 self._mark_used([tree])
+                for node in members:
+                    tree.mark_visible(node)
                 for _ in self._in_smaller_passes(functools.partial(self._prefill_steps, tree, members)):
                     pass
 
@@ -333,7 +335,8 @@ class CachedEngine:
     def _make_room(self, segments: list[PassSegment], caches: list[FlatCache]) -> None:
         """Reserve slots for a pass within `cache_bytes`; raise CacheFull if that is impossible.
 
-        `caches[i]` is the cache of `segments[i]`. A cache without room is compacted if it is wasteful. If it cannot
+        `caches[i]` is the cache of `segments[i]`. Large caches are trimmed first, see `FlatCache.trim`. A cache without
+        room is compacted if it is wasteful. If it cannot
         double then, hidden nodes of its tree are pruned, see `_prune`. If its nodes do not fit even so, caches that
         were used before it are cleared, see `_clear_idle_caches`. What was done before a CacheFull stays.
         """
@@ -342,6 +345,8 @@ class CachedEngine:
 
     def _make_room_in(self, cache: FlatCache, tree: TokenTree, slots: int) -> None:
         """Reserve slots in one tree's cache for `slots` more nodes, as `_make_room` says; may raise CacheFull."""
+        if cache.used + slots > cache.trim_above:
+            cache.trim(tree)
         if cache.used + slots <= cache.capacity:
             return
         if cache.wasteful:

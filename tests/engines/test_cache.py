@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lookahead_core import CacheFull
+from lookahead_core.engines import cache as cache_module
 from lookahead_core.engines.cache import SlotLayer
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.tree import Node, TokenTree
@@ -147,3 +148,52 @@ def test_hidden_nodes_are_pruned_once_a_pass_would_leave_less_than_a_quarter_of_
     engine.evaluate([tree.descend(head, range(200, 200 + more))])
     assert tree.size == 20 + left + more
     assert sum(node in tree.cache.slots for node in hidden) == left
+
+
+def test_a_large_cache_keeps_the_slots_of_recent_views_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "TRIM_ABOVE", 40)
+    hf_model, engine = engine_with(1000)
+    tree = TokenTree()
+    head = tree.descend(tree.root, range(3, 11))
+    tree.move_head(head)
+    views = []
+    for first in range(20, 200, 20):
+        tree.new_view()
+        branches = [tree.descend(head, [token, token + 1]) for token in range(first, first + 10, 2)]
+        engine.evaluate([head, *branches])
+        views.append(branches)
+        tree.cache.check()
+        assert tree.cache.used <= 40, "the trunk's 8 slots, and two or three views of 10"
+    assert tree.size == 8 + 9 * 10, "all nodes stay in the tree"
+    assert all(node in tree.cache.slots for branch in views[-2] for node in tree.path(branch)), "a recent view's slots"
+    assert not any(branch in tree.cache.slots for branch in views[0])
+    old = views[0][:3]
+    assert_rows_equal_plain(hf_model, old, engine.evaluate(old))
+    tree.cache.check()
+
+
+def test_slots_that_a_large_view_needs_are_not_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "TRIM_ABOVE", 16)
+    hf_model, engine = engine_with(1000)
+    tree = TokenTree()
+    head = tree.descend(tree.root, range(3, 15))
+    tree.move_head(head)
+    tree.new_view()
+    branches = [tree.descend(head, range(token, token + 3)) for token in range(20, 120, 10)]
+    for depth in range(1, 4):
+        level = [tree.path(branch, head)[depth - 1] for branch in branches]
+        assert_rows_equal_plain(hf_model, level, engine.evaluate(level))
+        assert len(tree.cache.slots) == 12 + 10 * depth, "nothing is computed twice"
+
+
+def test_a_prefilled_path_keeps_its_slots_though_no_view_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "TRIM_ABOVE", 8)
+    _, engine = engine_with(1000)
+    tree = TokenTree()
+    aside = tree.path(tree.descend(tree.root, range(3, 33)))
+    for _ in range(3):
+        tree.new_view()
+    engine.prefill(aside[:20])
+    engine.prefill(aside[20:])
+    assert set(tree.cache.slots) == set(aside)
+    tree.cache.check()
