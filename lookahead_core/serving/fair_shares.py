@@ -8,8 +8,9 @@ from lookahead_core.serving.job import Job
 
 MEMORY = 10.0
 """Seconds of all jobs' time after which half of what a payer has used is forgotten."""
-LEAST_CREDIT = 0.15
-"""Seconds that other jobs have used before late ones run; these have at most twice as much at once, even after long."""
+LEAST_CREDIT = 0.5
+"""Seconds that other jobs have used before late ones run; these have at most twice as much at once, even after long.
+Most views take less, so that nothing late runs in the midst of one."""
 BACKGROUND_CREDIT = 1.0
 """Seconds that other jobs have used before a background job runs: most views take less."""
 LATE_JOBS = 3
