@@ -11,6 +11,7 @@ import torch
 
 from lookahead_core import CacheFull, Document, LookaheadError, Model, TextError, load_model
 from lookahead_core.document.document import AcceptedTokens
+from lookahead_core.engines import cache
 from lookahead_core.settings import Settings
 from tests.conftest import tiny_llama
 from tests.support.families import FAMILIES, make, plain_rows, plain_rows_by_length
@@ -122,6 +123,27 @@ def test_an_edit_that_matches_a_branch_never_accepted_finds_it_in_the_cache(tiny
         assert document.tree.work.passes == work
         document.text = start
         assert document.lookahead(k=20, depth=2).cost.passes == 0
+
+
+def test_going_back_to_an_older_text_needs_no_pass_though_its_slots_were_freed(
+    tiny_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "TRIM_ABOVE", 100)
+    document = Document(tiny_model, "the sea was")
+    first = document.lookahead(k=4, depth=6)
+    head = document.tree.head
+    for number in range(20):
+        document.text = f"{number}, and no other, was it"
+        document.lookahead(k=4, depth=6)
+    assert head not in document.tree.cache.slots
+    assert document.tree.cache.used <= 200
+    passes = document.tree.work.passes
+    document.text = "the sea was"
+    again = document.lookahead(k=4, depth=6)
+    assert [branch.token_ids for branch in again.branches] == [branch.token_ids for branch in first.branches]
+    assert document.tree.work.passes == passes
+    document.lookahead(k=4, depth=7)
+    assert document.tree.work.passes > passes, "deeper rows need the slots again"
 
 
 def test_accepting_inserts_exactly_the_tokens_and_characters_shown(tiny_model: Model) -> None:

@@ -164,8 +164,9 @@ def test_a_large_cache_keeps_the_slots_of_recent_views_only(monkeypatch: pytest.
         views.append(branches)
         tree.cache.check()
         assert tree.cache.used <= 40, "the trunk's 8 slots, and two or three views of 10"
+        shown = [node for recent in views[-2:] for branch in recent for node in tree.path(branch)]
+        assert tree.cache.slots.keys() >= set(shown), "the current view and the one before keep theirs"
     assert tree.size == 8 + 9 * 10, "all nodes stay in the tree"
-    assert all(node in tree.cache.slots for branch in views[-2] for node in tree.path(branch)), "a recent view's slots"
     assert not any(branch in tree.cache.slots for branch in views[0])
     old = views[0][:3]
     assert_rows_equal_plain(hf_model, old, engine.evaluate(old))
@@ -197,3 +198,24 @@ def test_a_prefilled_path_keeps_its_slots_though_no_view_shows_it(monkeypatch: p
     engine.prefill(aside[20:])
     assert set(tree.cache.slots) == set(aside)
     tree.cache.check()
+
+
+def test_the_paths_to_a_growers_frontier_keep_their_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "TRIM_ABOVE", 20)
+    _, engine = engine_with(1000)
+    tree = TokenTree()
+    grower = Grower([tree.descend(tree.root, range(3, 8))])
+    tree.growers.add(grower)
+    engine.evaluate(grower.frontier)
+    for first in range(20, 100, 10):
+        tree.new_view()
+        engine.evaluate([tree.descend(tree.root, range(first, first + 8))])
+    assert tree.cache.used <= 40
+    assert set(tree.path(grower.frontier[0])) <= set(tree.cache.slots)
+
+
+class Grower:
+    """Whose frontier must not be pruned."""
+
+    def __init__(self, frontier: list[Node]) -> None:
+        self.frontier = frontier
