@@ -195,9 +195,10 @@ class TokenTree:
     def _path_ends(self) -> list[Node]:
         """Return the end nodes of all paths that must not be pruned: the head, and the nodes in growers' frontiers.
 
-        A node may come several times, and the root may be among them.
+        A node may come several times, and the root may be among them. Nodes of other trees, which a grower that grows
+        several trees has, are left out.
         """
-        return [self.head, *(node for grower in self.growers for node in grower.frontier)]
+        return [self.head, *(node for grower in self.growers for node in grower.frontier if node.tree is self)]
 
     def protected(self) -> set[Node]:
         """Return the nodes that are kept though the view does not show them: the trunk, and the paths to the frontiers

@@ -254,3 +254,17 @@ def test_pruning_removes_the_least_recently_visible_first_and_never_the_trunk() 
     tree.prune()
     assert list(tree.nodes()) == tree.path(head)
     tree.check()
+
+
+def test_a_grower_of_two_trees_protects_in_each_of_them_its_own_nodes() -> None:
+    trees = [TokenTree(), TokenTree()]
+    ends = [tree.descend(tree.root, [1, 2, 3]) for tree in trees]
+    grower = Grower(ends)
+    for tree in trees:
+        tree.growers.add(grower)
+        tree.descend(tree.root, [4])
+        tree.new_view()
+    for tree, end in zip(trees, ends, strict=True):
+        assert tree.protected() == set(tree.path(end))
+        assert [node.token_id for node in tree.prune()] == [4]
+        tree.check()
