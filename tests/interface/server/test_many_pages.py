@@ -40,8 +40,11 @@ class Visitor:
     view: Any = None
     told: list[Any] = field(default_factory=list)
 
-    async def settle(self, most: int = 200) -> None:
-        """Ask until there is a settled view, and hear all that comes after it."""
+    async def settle(self, most: int = 2000) -> None:
+        """Ask until there is a settled view, and hear all that comes after it.
+
+        Fails after `most` requests: far more than a page needs that is refused until all others have their views.
+        """
         while True:
             assert self.answered + self.refused < most, "It asks for ever."
             news = await self.ask()
