@@ -195,15 +195,13 @@ class TokenTree:
     def _path_ends(self) -> list[Node]:
         """Return the end nodes of all paths that must not be pruned: the head, and the nodes in growers' frontiers.
 
-        A node may come several times, and the root may be among them. Nodes of other trees, which a grower that grows
-        several trees has, are left out.
+        A node may come several times, and the root may be among them. A grower may have nodes in several trees; only
+        those in this tree are returned.
         """
         return [self.head, *(node for grower in self.growers for node in grower.frontier if node.tree is self)]
 
     def protected(self) -> set[Node]:
-        """Return the nodes that are kept though the view does not show them: the trunk, and the paths to the frontiers
-        of growers; all without the root.
-        """
+        """Return the nodes that must not be pruned: the trunk and the paths to growers' frontiers, without the root."""
         return {node for end in self._path_ends() for node in self.path(end)}
 
     def prune_new(self, top: Node) -> list[Node]:

@@ -336,9 +336,9 @@ class CachedEngine:
         """Reserve slots for a pass within `cache_bytes`; raise CacheFull if that is impossible.
 
         `caches[i]` is the cache of `segments[i]`. Large caches are trimmed first, see `FlatCache.trim`. A cache without
-        room is compacted if it is wasteful. If it cannot
-        double then, hidden nodes of its tree are pruned, see `_prune`. If its nodes do not fit even so, caches that
-        were used before it are cleared, see `_clear_idle_caches`. What was done before a CacheFull stays.
+        room is compacted if it is wasteful. If it cannot double then, hidden nodes of its tree are pruned, see
+        `_prune`. If its nodes do not fit even so, caches that were used before it are cleared, see
+        `_clear_idle_caches`. What was done before a CacheFull stays.
         """
         for segment, cache in zip(segments, caches, strict=True):
             self._make_room_in(cache, segment.tree, len(segment.nodes))

@@ -9,8 +9,8 @@ from lookahead_core.serving.job import Job
 MEMORY = 10.0
 """Seconds of all jobs' time after which half of what a payer has used is forgotten."""
 LEAST_CREDIT = 0.5
-"""Seconds that other jobs have used before late ones run; these have at most twice as much at once, even after long.
-Most views take less, so that nothing late runs in the midst of one."""
+"""Seconds of model time that other jobs must have used before late jobs run. These then have at most twice as many at
+once, however long they have waited. Most views take less, so that they are complete before a late job runs."""
 BACKGROUND_CREDIT = 1.0
 """Seconds that other jobs have used before a background job runs: most views take less."""
 LATE_JOBS = 3

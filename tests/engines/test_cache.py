@@ -14,6 +14,7 @@ from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.tree import Node, TokenTree
 from tests.conftest import tiny_llama
 from tests.engines.test_engine_laws import assert_rows_equal_plain
+from tests.test_tree import Grower
 
 SLOT_BYTES = 2 * 2 * 2 * 8 * 4
 """Keys and values of two layers with two key heads of width 8, in float32."""
@@ -153,9 +154,8 @@ def test_hidden_nodes_are_pruned_once_a_pass_would_leave_less_than_a_quarter_of_
 def test_a_large_cache_keeps_the_slots_of_recent_views_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "TRIM_ABOVE", 40)
     hf_model, engine = engine_with(1000)
-    tree = TokenTree()
-    head = tree.descend(tree.root, range(3, 11))
-    tree.move_head(head)
+    head = evaluate_text(engine, 8)
+    tree = head.tree
     views = []
     for first in range(20, 200, 20):
         tree.new_view()
@@ -176,9 +176,8 @@ def test_a_large_cache_keeps_the_slots_of_recent_views_only(monkeypatch: pytest.
 def test_slots_that_a_large_view_needs_are_not_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "TRIM_ABOVE", 16)
     hf_model, engine = engine_with(1000)
-    tree = TokenTree()
-    head = tree.descend(tree.root, range(3, 15))
-    tree.move_head(head)
+    head = evaluate_text(engine, 12)
+    tree = head.tree
     tree.new_view()
     branches = [tree.descend(head, range(token, token + 3)) for token in range(20, 120, 10)]
     for depth in range(1, 4):
@@ -212,10 +211,3 @@ def test_the_paths_to_a_growers_frontier_keep_their_slots(monkeypatch: pytest.Mo
         engine.evaluate([tree.descend(tree.root, range(first, first + 8))])
     assert tree.cache.used <= 40
     assert set(tree.path(grower.frontier[0])) <= set(tree.cache.slots)
-
-
-class Grower:
-    """Whose frontier must not be pruned."""
-
-    def __init__(self, frontier: list[Node]) -> None:
-        self.frontier = frontier

@@ -41,9 +41,9 @@ class Visitor:
     told: list[Any] = field(default_factory=list)
 
     async def settle(self, most: int = 2000) -> None:
-        """Ask until there is a settled view, and hear all that comes after it.
+        """Send requests until one gets a settled view, and receive its news to the end.
 
-        Fails after `most` requests: far more than a page needs that is refused until all others have their views.
+        Fails after `most` requests. A page that is refused until all others have their views needs far fewer.
         """
         while True:
             assert self.answered + self.refused < most, "It asks for ever."
