@@ -45,6 +45,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @property {string} announcement what a screen reader says
  * @property {string} announcedRows the sentence that was announced of the drawn rows; '' while none was
  * @property {boolean} unannounced whether settings or the veil have changed the rows since they were announced
+ * @property {boolean} pauseAnnounced whether a person's pause, which lasts until branching goes on, was announced
  * @property {Confirmation[]} confirmed what a person has done and no announcement has said yet
  * @property {string} tabAnnouncement what it says of the Tab key
  * @property {string | null} tabText the text that it said so of last; empty where Tab inserts nothing, null before the first
@@ -71,7 +72,7 @@ const NOTHING = {rows: [], others: [], count: 0, coverage: {p: 0}, rest: {p: 1},
 export const INITIAL_STATE = {
   settings: {}, expectedRevision: 0, textChanged: false, rowsRevision: -1, shown: null, pinnedSince: null, status: {state: 'empty'},
   ahead: {ready: 0, keys: new Set(), tokens: 0}, othersOpen: false, pointed: null, awaited: null,
-  followed: null, followedAt: null, refusal: null, refusals: 0, announcement: '', announcedRows: '', unannounced: false, confirmed: [], tabAnnouncement: '', tabText: null,
+  followed: null, followedAt: null, refusal: null, refusals: 0, announcement: '', announcedRows: '', unannounced: false, pauseAnnounced: false, confirmed: [], tabAnnouncement: '', tabText: null,
   readOnly: false, veiled: false, drawn: NOTHING,
 };
 
@@ -216,7 +217,7 @@ const announceConfirmed = state =>
 function confirm(state, {kind, text}) {
   const next = {...state, confirmed: withConfirmation(state.confirmed, {kind, text})};
   if (kind === 'hidden') return announceConfirmed(next);
-  return kind === 'resumed' ? {...next, announcement: ''} : next;
+  return kind === 'resumed' ? {...next, announcement: '', pauseAnnounced: false} : next;
 }
 
 /**
@@ -255,11 +256,20 @@ function waitFor(state, branch) {
   return {...state, awaited, announcement: awaited ? awaitSentence(branch) : state.announcement};
 }
 
+/**
+ * A person's pause is announced once, and again with what they do while it lasts: a changed text alone is not announced over
+ * what was announced since.
+ * @type {(state: BranchViewState) => BranchViewState}
+ */
+function announcePause(state) {
+  if (state.pauseAnnounced && !state.confirmed.length) return state;
+  return {...state, announcement: withSentence(state.confirmed, PAUSED), pauseAnnounced: true, confirmed: []};
+}
+
 /** @type {(state: BranchViewState, status: {state: string, note?: string | null}) => BranchViewState} */
 function enter(state, {state: name, note}) {
-  const pauses = name === 'paused' && !note && state.status.state !== 'paused';
-  const entered = {...state, status: {...state.status, state: name, note}}, {confirmed} = state;
-  const next = pauses ? {...entered, announcement: withSentence(confirmed, PAUSED), confirmed: []} : name === 'thinking' ? entered : announceConfirmed(entered);
+  const entered = {...state, status: {...state.status, state: name, note}};
+  const next = name === 'thinking' ? entered : name === 'paused' && !note ? announcePause(entered) : announceConfirmed(entered);
   if (name === 'empty') return redraw(withoutRows(next));
   return state.followed && name !== state.status.state ? redraw(next) : next;
 }

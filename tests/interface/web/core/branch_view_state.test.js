@@ -96,6 +96,14 @@ test('a pause that a person asks for is announced once', () => {
   assert.equal(run([{type: 'status', state: 'paused', note: 'Why.'}], settled()).announcement, settled().announcement);
 });
 
+test('a pause is not announced again over what was announced since, until branching goes on', () => {
+  const paused = run([{type: 'status', state: 'paused'}], settled(1)), changed = [{type: 'expect', revision: 2}, {type: 'status', state: 'paused'}];
+  assert.equal(run([{type: 'refuse'}, ...changed], paused).announcement, REFUSAL);
+  assert.equal(run([confirm('undone', 'x'), ...changed], paused).announcement, 'Undone: “x”. Branching is paused. Alt+P continues it.');
+  assert.equal(run([confirm('resumed'), {type: 'status', state: 'settled'}, {type: 'status', state: 'paused'}], paused).announcement,
+    'Branching is paused. Alt+P continues it.');
+});
+
 test('settings draw the same view anew', () => {
   const state = run([{type: 'settings', settings: {...SETTINGS, k: 2, depth: 1}}], settled());
   assert.deepEqual([state.drawn.rows.length, state.drawn.rows[0].ids.length], [2, 1]);
