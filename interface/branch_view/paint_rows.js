@@ -83,7 +83,7 @@ function paintTokens(tokens, row, {letters, fork}) {
   for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped, .fork')) sign.remove();
   trimChildren(tokens, row.pieces.length);
   const elements = childrenOf(tokens);
-  const shared = sharedButtons(row), overlaps = tokenOverlaps(row.pieces);
+  const shared = sharedButtons(row), overlaps = tokenOverlaps(row.pieces, letters);
   const buttons = row.pieces.map((piece, index) => {
     const button = elements[index] ?? makeToken(tokens, index);
     paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, fork from row ${fork.row + 1}` : ''));

@@ -20,6 +20,14 @@ test('a narrow token within a word lies over the neighbour that has room', () =>
   assert.deepEqual(overlaps(' i', 'i', 'i'), [[0, 0], [0, 0], [0, 0]], 'none has room for another');
 });
 
+test('a narrow token that continues a half-typed word lies over its letters, which are no button', () => {
+  const [first, second] = tokenOverlaps(pieces('t', 'umbled', ' out'), 'sleepy-');
+  assert.ok(first.start > 1 && first.end === 0 && second.start === 0);
+  const [short] = tokenOverlaps(pieces('t', 'umbled'), 's');
+  assert.ok(short.start > 0.3 && short.start < 0.6 && short.end > 0.5, 'what one letter leaves comes from the other side');
+  for (const letters of ['', 'sleepy ']) assert.equal(tokenOverlaps(pieces('t', 'umbled'), letters)[0].start, 0);
+});
+
 test('each token keeps the width of a finger', () => {
   const one = tokenOverlaps(pieces(' keeper', '’', 'keeper', '-', 'keeper'));
   for (const [index, {start, end}] of one.entries()) assert.ok(index % 2 === 0 || (start > 0 && start + end <= 1.5));
