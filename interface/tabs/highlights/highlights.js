@@ -60,6 +60,8 @@ class HighlightsTab {
   /** @type {(HighlightsView & {words: MarkedWord[]}) | null} */
   found = null;
   #stale = false;   // whether the text has changed since it was analysed
+  /** What the slider said of a text before a reload, until a text is analysed. @type {{text: string, count: number | null} | null} */
+  #restored = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #settling;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -115,9 +117,10 @@ class HighlightsTab {
     document.addEventListener('lookahead:ready', () => this.#analyse());
     keepAcrossReloads('highlights', {
       holds: () => this.text.value,
-      take: () => ({text: this.text.value, prompt: this.prompt.value, figures: this.withFigures.checked}),
-      give: ({text = '', prompt = '', figures = false}) => {
+      take: () => ({text: this.text.value, prompt: this.prompt.value, figures: this.withFigures.checked, count: this.#countOfText()}),
+      give: ({text = '', prompt = '', figures = false, count = null}) => {
         [this.text.value, this.prompt.value, this.withFigures.checked] = [text, prompt, figures === true];
+        this.#restored = {text, count: Number.isInteger(count) ? count : null};
         this.#showFigures();
       },
     });
@@ -219,11 +222,21 @@ class HighlightsTab {
   }
 
   /**
+   * How many highlights are shown of the text: what the slider says, also while the text is analysed again, or what it said
+   * before a reload. Null if it says nothing of this text.
+   */
+  #countOfText() {
+    if (this.found && !this.#stale) return this.count.valueAsNumber;
+    return this.#restored?.text === this.text.value ? this.#restored.count : null;
+  }
+
+  /**
    * Draw an analysed text word by word.
    * @param {HighlightsView} view
    */
   #showResult(view) {
-    const count = this.found && !this.#stale ? this.count.valueAsNumber : null;   // the same text, analysed again
+    const count = this.#countOfText();
+    this.#restored = null;
     const words = markedWords(view, Boolean(this.prompt.value.trim()));
     this.#point(null);
     this.#fits.clear();

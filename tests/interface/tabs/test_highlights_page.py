@@ -464,6 +464,9 @@ def test_text_and_instruction_are_restored_after_a_reload_and_analysed_again(tin
     tiny.analyse("The keeper of the light.")
     page.locator("#highlights-prompt").fill("Say it briefly.")
     page.locator("#highlights-with-figures").check()
+    page.wait_for_selector("#highlights[data-state=settled]:not([data-stale])")
+    at_first = page.locator("#highlights-count").evaluate("slider => slider.valueAsNumber")
+    page.locator("#highlights-count").fill(str(at_first - 1))
     page.once("dialog", lambda dialog: dialog.accept())
     page.reload()
     tiny.wait_for_status("ready")
@@ -473,6 +476,9 @@ def test_text_and_instruction_are_restored_after_a_reload_and_analysed_again(tin
     assert page.locator("#highlights-prompt").input_value() == "Say it briefly."
     expect(page.locator("#highlights-with-figures")).to_be_checked()
     expect(page.locator("#highlights[data-figures]")).to_be_visible()
+    expect(page.locator("#highlights-count")).to_have_value(str(at_first - 1))
+    tiny.analyse("The keeper of the light slept.")
+    expect(page.locator("#highlights-count")).not_to_have_value(str(at_first - 1))
 
 
 @in_a_browser
