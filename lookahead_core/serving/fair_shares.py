@@ -22,18 +22,19 @@ MOST_PAYERS = 10_000
 class FairShares:
     """Chooses jobs by what their payers have used: the model time of the last jobs, forgotten by halves.
 
-    A job has payers, such as an address, and a person there. It is late if the first one has used over `ahead` seconds
-    more than that of another job that waits, or a further one more than that of another job with the same payers before
-    it. A background job is late whenever another kind of job waits. So there is always a job that is not late. Late
-    jobs have as much time together as all others, and among them first who has used least. Other jobs without payers
-    are never late. Only for the scheduler's thread.
+    A job has payers, such as an address, and a person there; a payer counts together with those before it, so that two
+    persons of the same name at two addresses are two payers. A job is late if the first one has used over `ahead`
+    seconds more than that of another job that waits, or a further one more than that of another job with the same
+    payers before it. A background job is late whenever another kind of job waits. So there is always a job that is not
+    late. Late jobs have as much time together as all others, and among them first who has used least. Other jobs
+    without payers are never late. Only for the scheduler's thread.
     """
 
     def __init__(self, ahead: float = 2.0) -> None:
         self._ahead = ahead
         self._worked = 0.0
-        self._used: dict[Hashable, tuple[float, float]] = {}
-        """What each payer has used, and `_worked` at that time."""
+        self._used: dict[tuple[Hashable, ...], tuple[float, float]] = {}
+        """What each payer, after those before it, has used, and `_worked` at that time."""
         self._credit = 0.0
         self._late: set[Job] = set()
 
@@ -47,7 +48,7 @@ class FairShares:
         chosen: set[Job] = set()
         may_run = {job for job in self._late if self._credit > _least_credit(job)}
         if may_run:
-            in_order = sorted(may_run, key=lambda job: ([self.used(payer) for payer in job.payers], job.number))
+            in_order = sorted(may_run, key=lambda job: ([self.used(payer) for payer in _payers_of(job)], job.number))
             chosen = set(in_order[:LATE_JOBS])
         return [job for job in jobs if job not in self._late or job in chosen]
 
@@ -60,7 +61,7 @@ class FairShares:
         """Count what a job has used since it was last charged, for its payers."""
         seconds, job.charged = job.used - job.charged, job.used
         self._worked += seconds
-        for payer in job.payers:
+        for payer in _payers_of(job):
             self._used[payer] = self.used(payer) + seconds, self._worked
         if len(self._used) > MOST_PAYERS:
             kept = sorted(self._used, key=self.used)[MOST_PAYERS // 2 :]
@@ -68,8 +69,8 @@ class FairShares:
         self._credit += -seconds if job in self._late else seconds
         self._credit = min(self._credit, max((_least_credit(job) for job in self._late), default=0.0) * 2)
 
-    def used(self, payer: Hashable) -> float:
-        """Return the seconds that a payer has used, without what is forgotten."""
+    def used(self, payer: tuple[Hashable, ...]) -> float:
+        """Return the seconds that a payer, the last one of the tuple, has used, without what is forgotten."""
         seconds, then = self._used.get(payer, (0.0, 0.0))
         return float(seconds * 0.5 ** ((self._worked - then) / MEMORY))
 
@@ -84,9 +85,15 @@ class FairShares:
                 if len(job.payers) > position:
                     groups.setdefault(job.payers[:position], []).append(job)
             for group in groups.values():
-                least = min(self.used(job.payers[position]) for job in group)
-                late.update(job for job in group if self.used(job.payers[position]) > least + self._ahead)
+                used = {job: self.used(job.payers[: position + 1]) for job in group}
+                least = min(used.values())
+                late.update(job for job, seconds in used.items() if seconds > least + self._ahead)
         return late
+
+
+def _payers_of(job: Job) -> list[tuple[Hashable, ...]]:
+    """Return each payer of a job, after those before it."""
+    return [job.payers[:count] for count in range(1, len(job.payers) + 1)]
 
 
 def _least_credit(job: Job) -> float:

@@ -182,11 +182,25 @@ def test_what_was_used_is_forgotten_by_halves() -> None:
         shares.charge(made)
 
     charge("a", 4.0)
-    assert shares.used("a") == 4.0
+    assert shares.used(("a",)) == 4.0
     charge("b", 10.0)
-    assert (shares.used("a"), shares.used("b"), shares.used("c")) == (2.0, 10.0, 0.0)
+    assert (shares.used(("a",)), shares.used(("b",)), shares.used(("c",))) == (2.0, 10.0, 0.0)
     charge("b", 20.0)
-    assert (shares.used("a"), shares.used("b")) == (0.5, 22.5)
+    assert (shares.used(("a",)), shares.used(("b",))) == (0.5, 22.5)
+
+
+def test_persons_of_the_same_name_at_two_addresses_pay_for_themselves_only() -> None:
+    shares = FairShares()
+    far, near, reader = (
+        Job(client, number, iter(()), print, print, payers)
+        for number, (client, payers) in enumerate(
+            [("far", ("far", "programs")), ("near", ("near", "programs")), ("reader", ("near", "reader"))]
+        )
+    )
+    far.pass_seconds = 10.0
+    shares.charge(far)
+    assert shares.in_turn([near, reader]) == [near, reader]
+    assert (shares.used(("far", "programs")), shares.used(("near", "programs"))) == (10.0, 0.0)
 
 
 def test_who_asks_in_the_middle_of_a_round_does_not_wait_for_its_end(tiny_model: Model, clock: Clock) -> None:
