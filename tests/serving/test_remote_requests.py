@@ -20,7 +20,7 @@ from lookahead_core.serving.scheduler import Scheduler
 from tests.support.completions_server import CompletionsServer
 from tests.support.requests_to_pages import all_news, ask
 
-EVENT = 0.02
+EVENT = 0.05
 """Seconds that the slow server takes for each token of a request."""
 COLUMNS = [{"temperature": 1, "instruction": "Be brief."}, {"temperature": 1, "instruction": "Be long."}]
 
@@ -125,8 +125,7 @@ def test_a_server_that_hangs_for_one_person_holds_up_nobody_else(
     server.faults = ["slow", "429 1"]
     service = PageService(loader)
 
-    async def visit() -> tuple[float, float]:
-        started = time.perf_counter()
+    async def visit() -> None:
         slow = asyncio.create_task(all_news(service, request(1)))
         while not server.bodies:
             await asyncio.sleep(0.01)
@@ -134,12 +133,10 @@ def test_a_server_that_hangs_for_one_person_holds_up_nobody_else(
         while len(server.bodies) < 2:
             await asyncio.sleep(0.01)
         await all_news(service, request(3))
-        quick = time.perf_counter() - started
+        assert not slow.done() and not busy.done()
         assert (await slow)[-1]["state"] == (await busy)[-1]["state"] == "settled"
-        return quick, time.perf_counter() - started
 
-    quick, whole = asyncio.run(visit())
-    assert quick < 0.6 and whole > 0.9
+    asyncio.run(visit())
 
 
 def test_a_newer_request_of_a_page_closes_the_connection_of_the_older_one(
