@@ -9,7 +9,7 @@ import {
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenOdds, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
-import {forkOf, forkSentence} from '../web/core/row_forks.js';
+import {bracketParts, forkOf, forkSentence} from '../web/core/row_forks.js';
 import {isJoined, tokenOverlaps} from '../web/core/token_spacing.js';
 import {isPartOfWord, sharedButtons} from '../web/core/row_tokens.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
@@ -24,11 +24,16 @@ const keySentence = number => `Row ${number}: Alt+${number} in the text accepts 
 
 /** @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows */
 export function paintRows(container, rows, typed) {
-  // In columns the keys belong to one of them, and letters stand in place of the numbers.
+  // In columns the keys belong to one of them, and letters stand in place of the numbers; there is no bracket.
   const hasKeys = !container.closest('.columns');
   trimChildren(container, rows.length);
   const elements = childrenOf(container);
-  rows.forEach((row, index) => paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forkOf(rows, index), hasKeys}));
+  const forks = rows.map((_, index) => forkOf(rows, index)), parts = hasKeys ? bracketParts(forks) : [];
+  rows.forEach((row, index) => {
+    const node = elements[index] ?? makeRow(container, index);
+    paintRow(node, row, {index, typed, fork: forks[index], hasKeys});
+    setAttribute(node, 'data-bracket', parts[index] ?? null);
+  });
 }
 
 /** @param {HTMLElement} container @param {number} index */
@@ -67,7 +72,6 @@ function paintRow(node, row, {index, typed, fork, hasKeys}) {
   setAttribute(node, 'data-cut', row.cut);
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-changing', row.changing);
-  setAttribute(node, 'data-forks', fork !== null);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, changedPhrase(row, typed), spokenOdds(label), cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'data-tip', row.changing ? label : `${label}. ${SHARE_MEANING}${row.share.bound ? ` ${AT_MOST}` : ''}`);

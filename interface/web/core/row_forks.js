@@ -31,3 +31,19 @@ export function forkOf(rows, index) {
  */
 export const forkSentence = ({row}) =>
   `Fork: up to here this row is the same as row ${formatNumber(row + 1)}; from here on it goes another way.`;
+
+/**
+ * What each row shows of the bracket that joins the rows which part where the text ends: it begins with the "first" of them and
+ * ends with the "last", has an "arm" to each in between, and "passes" rows that fork later. Null after it, and in all rows if
+ * only one begins with tokens of its own.
+ * @param {(Fork | null)[]} forks of the rows
+ * @returns {('first' | 'arm' | 'passes' | 'last' | null)[]}
+ */
+export function bracketParts(forks) {
+  const first = forks.indexOf(null), last = forks.lastIndexOf(null);
+  return forks.map((fork, index) => {
+    if (first === last || index > last) return null;
+    if (index === first || index === last) return index === first ? 'first' : 'last';
+    return fork ? 'passes' : 'arm';
+  });
+}

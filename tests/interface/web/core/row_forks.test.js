@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {forkOf, forkSentence} from '../../../../interface/web/core/row_forks.js';
+import {bracketParts, forkOf, forkSentence} from '../../../../interface/web/core/row_forks.js';
 
 const rowOf = (paths, revision = 1) => ({revision, pieces: paths.map(ids => ({ids: [ids].flat()}))});
 const forks = rows => rows.map((_, index) => forkOf(rows, index));
@@ -39,3 +39,10 @@ test('every fork agrees with a search over all pairs', () => {
 
 test('the sentence names the row that is left', () =>
   assert.equal(forkSentence({piece: 2, row: 0}), 'Fork: up to here this row is the same as row 1; from here on it goes another way.'));
+
+test('a bracket joins the rows that part where the text ends, past those that fork later', () => {
+  const own = null, fork = {piece: 1, row: 0};
+  assert.deepEqual(bracketParts([own, fork, own, own, fork]), ['first', 'passes', 'arm', 'last', null]);
+  assert.deepEqual(bracketParts([own, own]), ['first', 'last']);
+  for (const none of [[], [own], [own, fork, fork]]) assert.deepEqual(bracketParts(none), none.map(() => null));
+});
