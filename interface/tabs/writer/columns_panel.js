@@ -97,7 +97,7 @@ export class ColumnsPanel extends EventTarget {
     });
     this.#compare();
     this.#before = detail.before ?? '';
-    if (detail.state === 'settled' && !this.#veiled) this.#announce();
+    if (detail.state === 'settled' && this.active && !this.#veiled) this.#announce();
   }
 
   /**
@@ -168,7 +168,8 @@ export class ColumnsPanel extends EventTarget {
       this.#drawn = settings;
       for (const view of this.#views) view.draw(settings);
       this.#compare();
-      if (this.announcement.textContent) this.#announce();   // another order puts other rows first
+      // Another order puts other rows first. A column that is new has none yet: it is announced with its rows.
+      if (this.active && this.announcement.textContent && this.#views.every(({rows}) => rows.length)) this.#announce();
     });
     onDetail(branches, 'veil', detail => {
       this.#veiled = Boolean(detail.veiled);

@@ -63,6 +63,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
 
 const PAUSED = 'Branching is paused. Alt+P continues it.';
 const UNFINISHED = ['thinking', 'error'];               // in which rows are not announced
+const WITHOUT_GREY_TEXT = ['error', 'empty'];           // in which Tab inserts nothing
 const STATES_OF_NOTES = ['error', 'paused', 'empty'];   // whose notes are shown also before a guess
 
 /** @type {DrawnView<DrawnRow>} */
@@ -121,8 +122,10 @@ function show(state, {revision = state.expectedRevision, view, state: status = v
   if (revision < state.expectedRevision) return state;
   // The grey text comes with the rows: a refusal that says it is not there yet has become untrue.
   const refusal = view && state.refusal === GHOST_IS_COMING ? null : state.refusal;
+  // What Tab inserts stays announced while the rows of the same text grow.
+  const tabAnnouncement = revision > state.expectedRevision || WITHOUT_GREY_TEXT.includes(status) ? '' : state.tabAnnouncement;
   /** @type {BranchViewState} */
-  let next = {...state, expectedRevision: revision, textChanged: !view && (state.textChanged || revision > state.expectedRevision), refusal, tabAnnouncement: '', status: {state: status, note, reading}};
+  let next = {...state, expectedRevision: revision, textChanged: !view && (state.textChanged || revision > state.expectedRevision), refusal, tabAnnouncement, status: {state: status, note, reading}};
   if (status === 'empty' && !view) {
     next = withoutRows(next);
   } else if (view) {
@@ -240,14 +243,16 @@ function expect(state, {revision, textChanged = true}) {
 
 /**
  * The same text is announced once, however often its view is shown; another text in its place is announced again, and so is the
- * same one after the focus was elsewhere: then `text` was null.
+ * same one after the focus was elsewhere: then `text` was null. The first text is announced with how Tab leaves the box, and so
+ * is one that takes its place while that is announced.
  * @type {(state: BranchViewState, text: string | null) => BranchViewState}
  */
 function announceTab(state, text) {
-  const {tabText} = state;
+  const {tabText, tabAnnouncement} = state;
   if (text === null) return {...state, tabText: tabText && '', tabAnnouncement: ''};
   if (text === tabText) return state;
-  return {...state, tabText: text, tabAnnouncement: text ? tabSentence(text, tabText !== null) : ''};
+  const corrects = tabText && tabAnnouncement === tabSentence(tabText, false), isShort = tabText !== null && !corrects;
+  return {...state, tabText: text, tabAnnouncement: text ? tabSentence(text, isShort) : ''};
 }
 
 /** @type {(state: BranchViewState, branch: number) => BranchViewState} */

@@ -19,6 +19,7 @@ import {textKey} from '../core/shortcuts.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
 const LOADING = 'Branches appear here when the model is ready.';
+const TEXT_RESTS = 300;    // milliseconds without a key after which what Tab would insert is announced
 const PAUSED = 'Branching is paused: press “Go on” to change a row.';
 const SELECTION = 'A selection pauses branching.';
 /**
@@ -75,6 +76,8 @@ const NO_HOOKS = {
 /** The branches of one draft. */
 export class BranchController {
   paused = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #resting;
   /**
    * What is left of the branch that was accepted last.
    * @type {BranchRemainder | null}
@@ -140,7 +143,7 @@ export class BranchController {
     draft.addEventListener('change', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('blur', () => dispatch(this.#keyed, 'announceTab', {text: null}));
-    draft.box.addEventListener('focus', () => { if (this.#keyed.branchView.state() === 'settled') this.#settled(); });
+    draft.box.addEventListener('focus', () => { if (this.#keyed.branchView.state() === 'settled') this.#announceTab(); });
     onDetail(draft, 'change', ({kind, text}) => {
       if (kind === 'undo' || kind === 'redo') this.#confirm(kind === 'undo' ? 'undone' : 'redone', text);
       if (!PROMPT_KINDS.includes(kind)) this.edits.textChanged();
@@ -161,7 +164,7 @@ export class BranchController {
       hide: () => this.#keyed.branchView.giveUp() || this.#hideGhost(),
       rows: () => this.goToRows(),
       pause: () => this.#togglePause(),
-      begin: () => this.#settled(),
+      begin: () => this.#announceTab(),
     }});
   }
 
@@ -267,7 +270,7 @@ export class BranchController {
   veilChanged() {
     this.#veil();
     this.ghost.refresh();
-    if (this.branches.branchView.state() === 'settled') this.#settled();
+    if (this.branches.branchView.state() === 'settled') this.#announceTab();
   }
 
   /** @param {number} revision */
@@ -338,7 +341,8 @@ export class BranchController {
     const changes = Boolean(view || reading || (note && !settled)) || this.branches.branchView.state() !== state;
     if (changes) this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
-    if (settled && changes) this.#settled();
+    if (settled && changes) this.#announceTab();
+    else if (!settled) this.#announceTabSoon();
   }
 
   /** @param {number} revision @param {string} text @param {View} view */
@@ -347,7 +351,8 @@ export class BranchController {
     this.known.take(revision, text, view, complete);
     this.show({revision, state: this.paused ? 'paused' : complete ? 'settled' : 'thinking', view, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
-    if (complete && !this.paused) this.#settled();
+    if (complete && !this.paused) this.#announceTab();
+    else this.#announceTabSoon();
   }
 
   /**
@@ -361,11 +366,17 @@ export class BranchController {
     this.ghost.refresh();
   }
 
+  /** Announce what Tab would insert before the branches are complete, if the text rests: Tab inserts the grey text already. */
+  #announceTabSoon() {
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => this.#announceTab(), TEXT_RESTS);
+  }
+
   /**
-   * Announce what Tab would insert, now that the branches of the text are complete or the text box has the focus again. Nothing
-   * is announced while Tab moves the focus on instead.
+   * Announce what Tab would insert, when the branches of the text are complete, or the text rests before, or the text box has the
+   * focus again. Nothing is announced while Tab moves the focus on instead.
    */
-  #settled() {
+  #announceTab() {
     const {draft} = this, {revision} = draft;
     // Only a paint tells whether the grey text has room.
     afterPaint(() => {

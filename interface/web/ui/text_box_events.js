@@ -8,6 +8,9 @@ const EDITABLE = 'input, textarea, select, [contenteditable]';
 /** @type {Record<string, 'undo' | 'redo'>} */
 const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
 
+/** @param {Element | null} element */
+const isTextField = element => element instanceof HTMLTextAreaElement || (element instanceof HTMLInputElement && element.selectionStart !== null);
+
 /**
  * @typedef {object} TextBoxHandlers
  * @property {(kind: string) => void} onInput the text has changed, by this kind of edit
@@ -41,6 +44,8 @@ function listenToEdits(draft, {onInput, onSelect, onNativeUndo}, signal) {
       return;
     }
     event.preventDefault();
+    // In another field that has nothing to undo any more, the browser would go on with what was typed here before.
+    if (!draft.hasFocus && isTextField(document.activeElement)) return;
     // An undo that cannot be prevented is followed by an `input` event.
     if (event.defaultPrevented) onNativeUndo(verb);
   }, {signal});

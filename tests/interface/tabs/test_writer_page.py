@@ -238,6 +238,36 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
 
 
 @pytest.mark.slow
+def test_what_tab_inserts_is_announced_also_while_branching_is_paused(tiny: Visit) -> None:
+    tiny.fill(PROMPT)
+    tiny.wait_until_settled()
+    ghost = wait_for_ghost(tiny)
+    press(tiny, "Tab")
+    tiny.wait_until_settled()
+    press(tiny, "Alt+p", "Control+z")
+    assert wait_for_ghost(tiny) == ghost
+    announced = tiny.page.locator("#branches .tab-announcement")
+    browsers.expect(announced).to_contain_text(f"Tab inserts “{ghost.strip()}”")
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT + ghost
+
+
+@pytest.mark.slow
+def test_the_undo_key_in_another_field_leaves_the_text_alone(tiny: Visit) -> None:
+    tiny.page.locator("#document textarea").click()
+    tiny.page.keyboard.type("The keeper")
+    tiny.wait_until_settled()
+    tiny.control("steer-word").click()
+    tiny.page.keyboard.type("sea")
+    press(tiny, *["Control+z"] * 6)
+    expect(tiny.control("steer-word")).to_have_value("")
+    assert tiny.text == "The keeper"
+    tiny.page.locator("#document textarea").click()
+    press(tiny, "Control+z")
+    assert tiny.text != "The keeper"
+
+
+@pytest.mark.slow
 def test_what_tab_inserts_is_not_announced_where_tab_leads_on(tiny: Visit) -> None:
     tiny.fill(PROMPT)
     tiny.wait_until_settled()

@@ -166,7 +166,9 @@ test('the description of the pointed button replaces the summary', () => {
 test('what Tab inserts is announced once for the same grey text', () => {
   const grey = text => ({type: 'announceTab', text}), first = run([grey(' sea')], settled());
   assert.equal(first.tabAnnouncement, 'Tab inserts “sea”; Esc, then Tab, leaves the text box.');
-  assert.equal(run([show(1, likelyView()), grey(' sea')], first).tabAnnouncement, '', 'the same rows again');
+  assert.equal(run([show(1, likelyView()), grey(' sea')], first).tabAnnouncement, first.tabAnnouncement, 'the same rows again: nothing new');
+  assert.equal(run([show(1, likelyView()), grey(' sea and')], first).tabAnnouncement, 'Tab inserts “sea and”; Esc, then Tab, leaves the text box.', 'it has grown');
+  assert.equal(run([show(1, null, {state: 'error'})], first).tabAnnouncement, '');
   const other = run([show(2, likelyView()), grey(' ship')], first);
   assert.equal(other.tabAnnouncement, 'Tab inserts “ship”.');
   assert.equal(run([show(3, likelyView()), grey(''), show(4, likelyView()), grey(' ship')], other).tabAnnouncement, 'Tab inserts “ship”.');
