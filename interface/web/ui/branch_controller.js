@@ -19,7 +19,7 @@ import {textKey} from '../core/shortcuts.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
 const LOADING = 'Branches appear here when the model is ready.';
-const TEXT_RESTS = 300;    // milliseconds without a key after which what Tab would insert is announced
+const GREY_TEXT_GROWS = 300;   // milliseconds between announcements of what Tab inserts, while rows grow
 const PAUSED = 'Branching is paused: press “Go on” to change a row.';
 const SELECTION = 'A selection pauses branching.';
 /**
@@ -77,7 +77,7 @@ const NO_HOOKS = {
 export class BranchController {
   paused = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #resting;
+  #growing;
   /**
    * What is left of the branch that was accepted last.
    * @type {BranchRemainder | null}
@@ -342,7 +342,7 @@ export class BranchController {
     if (changes) this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
     if (settled && changes) this.#announceTab();
-    else if (!settled) this.#announceTabSoon();
+    else if (!settled) this.#announceGrowingTab();
   }
 
   /** @param {number} revision @param {string} text @param {View} view */
@@ -352,7 +352,7 @@ export class BranchController {
     this.show({revision, state: this.paused ? 'paused' : complete ? 'settled' : 'thinking', view, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
     if (complete && !this.paused) this.#announceTab();
-    else this.#announceTabSoon();
+    else this.#announceGrowingTab();
   }
 
   /**
@@ -366,15 +366,20 @@ export class BranchController {
     this.ghost.refresh();
   }
 
-  /** Announce what Tab would insert before the branches are complete, if the text rests: Tab inserts the grey text already. */
-  #announceTabSoon() {
-    clearTimeout(this.#resting);
-    this.#resting = setTimeout(() => this.#announceTab(), TEXT_RESTS);
+  /**
+   * Announce what Tab inserts while the branches grow, or while branching is paused: the grey text is shown, and can be inserted.
+   * A timer that runs is not started again, since new rows may come more often than it ends.
+   */
+  #announceGrowingTab() {
+    if (this.#growing) return;
+    this.#growing = setTimeout(() => {
+      this.#growing = undefined;
+      this.#announceTab();
+    }, GREY_TEXT_GROWS);
   }
 
   /**
-   * Announce what Tab would insert, when the branches of the text are complete, or the text rests before, or the text box has the
-   * focus again. Nothing is announced while Tab moves the focus on instead.
+   * Announce the grey text that Tab inserts, unless it was announced already, or Tab moves the focus to the next control instead.
    */
   #announceTab() {
     const {draft} = this, {revision} = draft;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -84,6 +85,20 @@ def test_a_whole_branch_is_inserted_when_the_row_that_was_seen_is_complete(slow:
     assert slow.awaited.count() == 0
     slow.press("Control+z")
     assert slow.visit.text == TEXT, "it was one step"
+
+
+def test_what_tab_inserts_is_announced_while_rows_grow_in_many_small_steps(page: Any) -> None:
+    model = talker()
+    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(0.1)))
+    with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        opened.control("depth").fill("40")
+        opened.fill(TEXT)
+        opened.page.wait_for_function(
+            """() => document.querySelector('#branches').dataset.state === 'thinking'
+              && document.querySelector('#branches .tab-announcement').textContent.startsWith('Tab inserts')""",
+            timeout=20_000,
+        )
 
 
 NOTE_REFUSALS = """() => {
