@@ -24,15 +24,13 @@ const keySentence = number => `Row ${number}: Alt+${number} in the text accepts 
 
 /** @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows */
 export function paintRows(container, rows, typed) {
-  // In columns the keys belong to one of them, and letters stand in place of the numbers; there is no bracket.
+  // The columns of Compare have letters in place of the numbers of the keys, and no bracket.
   const hasKeys = !container.closest('.columns');
   trimChildren(container, rows.length);
   const elements = childrenOf(container);
   const forks = rows.map((_, index) => forkOf(rows, index)), parts = hasKeys ? bracketParts(forks) : [];
   rows.forEach((row, index) => {
-    const node = elements[index] ?? makeRow(container, index);
-    paintRow(node, row, {index, typed, fork: forks[index], hasKeys});
-    setAttribute(node, 'data-bracket', parts[index] ?? null);
+    paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forks[index], bracket: parts[index] ?? null, hasKeys});
   });
 }
 
@@ -61,8 +59,8 @@ export function paintFigure(element, figure) {
   setAttribute(element, 'data-long', figure.length > LONG_FIGURE);
 }
 
-/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null, hasKeys: boolean}) => void} */
-function paintRow(node, row, {index, typed, fork, hasKeys}) {
+/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null, bracket: string | null, hasKeys: boolean}) => void} */
+function paintRow(node, row, {index, typed, fork, bracket, hasKeys}) {
   const figure = row.changing ? '…' : formatKnown(row.share);
   // A pinned row continues the inserted text: the typed letters do not stand before it.
   const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = row.changing ? ROW_CHANGING : shareLabel(row, letters);
@@ -72,6 +70,7 @@ function paintRow(node, row, {index, typed, fork, hasKeys}) {
   setAttribute(node, 'data-cut', row.cut);
   setAttribute(node, 'data-pinned', row.pinned);
   setAttribute(node, 'data-changing', row.changing);
+  setAttribute(node, 'data-bracket', bracket);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
   setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, changedPhrase(row, typed), spokenOdds(label), cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'data-tip', row.changing ? label : `${label}. ${SHARE_MEANING}${row.share.bound ? ` ${AT_MOST}` : ''}`);
@@ -92,7 +91,7 @@ function paintTokens(tokens, row, {letters, fork}) {
     const button = elements[index] ?? makeToken(tokens, index);
     paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, fork from row ${fork.row + 1}` : ''));
     setAttribute(button, 'data-shared', index < shared);
-    setAttribute(button, 'data-joined', isJoined(row.pieces, index));
+    setAttribute(button, 'data-joined', isJoined(row.pieces, index, letters));
     setAttribute(button, 'data-overlaps', overlaps[index].start + overlaps[index].end > 0);
     setAttribute(button, 'style', underline(piece.odds.p) + overlapStyle(overlaps[index]));
     return button;

@@ -34,7 +34,7 @@ class FairShares:
         self._ahead = ahead
         self._worked = 0.0
         self._used: dict[tuple[Hashable, ...], tuple[float, float]] = {}
-        """What each payer, after those before it, has used, and `_worked` at that time."""
+        """What each payer has used, and `_worked` at that time. The key is the payer with those before it in a job."""
         self._credit = 0.0
         self._late: set[Job] = set()
 
@@ -70,7 +70,7 @@ class FairShares:
         self._credit = min(self._credit, max((_least_credit(job) for job in self._late), default=0.0) * 2)
 
     def used(self, payer: tuple[Hashable, ...]) -> float:
-        """Return the seconds that a payer, the last one of the tuple, has used, without what is forgotten."""
+        """Return the seconds that a payer has used, without what is forgotten; `payer` has those before it too."""
         seconds, then = self._used.get(payer, (0.0, 0.0))
         return float(seconds * 0.5 ** ((self._worked - then) / MEMORY))
 
@@ -92,7 +92,7 @@ class FairShares:
 
 
 def _payers_of(job: Job) -> list[tuple[Hashable, ...]]:
-    """Return each payer of a job, after those before it."""
+    """Return the keys under which the use of a job is counted: its first payer, its first two payers, and so on."""
     return [job.payers[:count] for count in range(1, len(job.payers) + 1)]
 
 

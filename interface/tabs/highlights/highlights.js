@@ -60,7 +60,7 @@ class HighlightsTab {
   /** @type {(HighlightsView & {words: MarkedWord[]}) | null} */
   found = null;
   #stale = false;   // whether the text has changed since it was analysed
-  /** What the slider said of a text before a reload, until a text is analysed. @type {{text: string, count: number | null} | null} */
+  /** The text before a reload and the number of its highlights, until a text is analysed. @type {{text: string, count: number | null} | null} */
   #restored = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #settling;
@@ -222,8 +222,8 @@ class HighlightsTab {
   }
 
   /**
-   * How many highlights are shown of the text: what the slider says, also while the text is analysed again, or what it said
-   * before a reload. Null if it says nothing of this text.
+   * The number of highlights that a person sees, or saw before a reload of the page, for the text in the box. Null if that text
+   * was not analysed yet: then a threshold decides.
    */
   #countOfText() {
     if (this.found && !this.#stale) return this.count.valueAsNumber;

@@ -97,7 +97,7 @@ export class ColumnsPanel extends EventTarget {
     });
     this.#compare();
     this.#before = detail.before ?? '';
-    if (detail.state === 'settled' && this.active && !this.#veiled) this.#announce();
+    if (detail.state === 'settled' && !this.#veiled) this.#announce();
   }
 
   /**
@@ -168,8 +168,8 @@ export class ColumnsPanel extends EventTarget {
       this.#drawn = settings;
       for (const view of this.#views) view.draw(settings);
       this.#compare();
-      // Another order puts other rows first. A column that is new has none yet: it is announced with its rows.
-      if (this.active && this.announcement.textContent && this.#views.every(({rows}) => rows.length)) this.#announce();
+      // Another order may put other rows first. A new column has no rows yet: `take` announces it when it has.
+      if (this.announcement.textContent && this.#views.every(({rows}) => rows.length)) this.#announce();
     });
     onDetail(branches, 'veil', detail => {
       this.#veiled = Boolean(detail.veiled);
@@ -219,6 +219,7 @@ export class ColumnsPanel extends EventTarget {
   }
 
   #announce() {
+    if (!this.active) return;
     const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0] ? spokenBeginning(rows[0], this.#before, 1) || 'end' : 'no branches'}`);
     setText(this.announcement, `The likeliest beginnings, ${counts.join('; ')}.`);
   }

@@ -45,7 +45,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @property {string} announcement what a screen reader says
  * @property {string} announcedRows the sentence that was announced of the drawn rows; '' while none was
  * @property {boolean} unannounced whether settings or the veil have changed the rows since they were announced
- * @property {boolean} pauseAnnounced whether a person's pause, which lasts until branching goes on, was announced
+ * @property {boolean} pauseAnnounced whether it was announced that the person has paused branching; false when branching goes on
  * @property {Confirmation[]} confirmed what a person has done and no announcement has said yet
  * @property {string} tabAnnouncement what it says of the Tab key
  * @property {string | null} tabText the text that it said so of last; empty where Tab inserts nothing, null before the first
@@ -243,16 +243,16 @@ function expect(state, {revision, textChanged = true}) {
 
 /**
  * The same text is announced once, however often its view is shown; another text in its place is announced again, and so is the
- * same one after the focus was elsewhere: then `text` was null. The first text is announced with how Tab leaves the box, and so
- * is one that takes its place while that is announced.
+ * same one after the focus was elsewhere: then `text` was null. The first announcement also says how to leave the text box with
+ * Tab. A longer text that replaces it while the rows grow is announced in the same way.
  * @type {(state: BranchViewState, text: string | null) => BranchViewState}
  */
 function announceTab(state, text) {
   const {tabText, tabAnnouncement} = state;
   if (text === null) return {...state, tabText: tabText && '', tabAnnouncement: ''};
   if (text === tabText) return state;
-  const corrects = tabText && tabAnnouncement === tabSentence(tabText, false), isShort = tabText !== null && !corrects;
-  return {...state, tabText: text, tabAnnouncement: text ? tabSentence(text, isShort) : ''};
+  const isFirst = tabText === null || tabAnnouncement === tabSentence(tabText);
+  return {...state, tabText: text, tabAnnouncement: text ? tabSentence(text, !isFirst) : ''};
 }
 
 /** @type {(state: BranchViewState, branch: number) => BranchViewState} */
@@ -262,8 +262,8 @@ function waitFor(state, branch) {
 }
 
 /**
- * A person's pause is announced once, and again with what they do while it lasts: a changed text alone is not announced over
- * what was announced since.
+ * Announce that branching is paused: once, and again together with an action of the person, such as an undo. A text that has
+ * changed is no reason to replace a later announcement.
  * @type {(state: BranchViewState) => BranchViewState}
  */
 function announcePause(state) {

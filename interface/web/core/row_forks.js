@@ -33,10 +33,10 @@ export const forkSentence = ({row}) =>
   `Fork: up to here this row is the same as row ${formatNumber(row + 1)}; from here on it goes another way.`;
 
 /**
- * What each row shows of the bracket that joins the rows which part where the text ends: it begins with the "first" of them and
- * ends with the "last", has an "arm" to each in between, and "passes" rows that fork later. Null after it, and in all rows if
- * only one begins with tokens of its own.
- * @param {(Fork | null)[]} forks of the rows
+ * A bracket is drawn before the rows. It joins the rows without a fork: their first tokens differ. Returns for each row which part
+ * of the bracket is drawn there: its upper end ("first"), its lower end ("last"), a line with an arm to the row ("arm"), or a line
+ * without one, since the row has a fork ("passes"). Null for rows below the lower end, and for all rows if only one has no fork.
+ * @param {(Fork | null)[]} forks of the rows, see `forkOf`
  * @returns {('first' | 'arm' | 'passes' | 'last' | null)[]}
  */
 export function bracketParts(forks) {

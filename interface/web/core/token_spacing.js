@@ -20,11 +20,14 @@ const USUAL = 0.44;
 const widthOf = text =>
   FONT * [...visibleText(text)].reduce((sum, character) => sum + (WIDTHS.find(([pattern]) => pattern.test(character))?.[1] ?? USUAL), 0);
 
-/** @type {(before: string | undefined, after: string | undefined) => boolean} whether no space is between two texts that are there */
-const haveNoSpaceBetween = (before, after) => /\S$/.test(before ?? '') && /^\S/.test(after ?? '');
-
-/** @type {(pieces: Pick<RowPiece, 'text'>[], index: number) => boolean} whether a token follows the one before it without a space */
-export const isJoined = (pieces, index) => haveNoSpaceBetween(pieces[index - 1]?.text, pieces[index]?.text);
+/**
+ * Whether a token follows what is before it in its row without a space; false where there is no such token.
+ * @param {Pick<RowPiece, 'text'>[]} pieces
+ * @param {number} index of the token
+ * @param {string} [letters] of the word that the row continues, which are shown before its first token
+ */
+export const isJoined = (pieces, index, letters = '') =>
+  /\S$/.test(index ? pieces[index - 1].text : letters) && /^\S/.test(pieces[index]?.text ?? '');
 
 /** @typedef {{start: number, end: number}} Overlap how far a token lies over its neighbours, in rem */
 
@@ -32,14 +35,14 @@ export const isJoined = (pieces, index) => haveNoSpaceBetween(pieces[index - 1]?
  * The overlaps of a row's tokens. Only a narrow token within a word has one: the first of a word has room before it, the last
  * one after it. What is left of each neighbour is wide enough for a finger.
  * @param {Pick<RowPiece, 'text'>[]} pieces
- * @param {string} [letters] of the word that the row continues; they are shown before the first token and are no button
+ * @param {string} [letters] of the word that the row continues; no finger needs them, so that a token may cover them
  * @returns {Overlap[]}
  */
 export function tokenOverlaps(pieces, letters = '') {
   const widths = pieces.map(({text}) => widthOf(text)), rooms = widths.map(width => Math.max(0, width - LEAST));
   return widths.map((width, index) => {
-    const overlap = {start: 0, end: 0}, continues = index ? isJoined(pieces, index) : haveNoSpaceBetween(letters, pieces[0].text);
-    if (width >= LEAST || !continues || !isJoined(pieces, index + 1)) return overlap;
+    const overlap = {start: 0, end: 0};
+    if (width >= LEAST || !isJoined(pieces, index, letters) || !isJoined(pieces, index + 1)) return overlap;
     overlap.start = Math.min(LEAST - width, index ? rooms[index - 1] : widthOf(letters));
     if (index) rooms[index - 1] -= overlap.start;
     overlap.end = Math.min(LEAST - width - overlap.start, rooms[index + 1]);

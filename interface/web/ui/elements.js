@@ -68,6 +68,13 @@ export function appendNew(parent, tag, className = '') {
 }
 
 /**
+ * Whether an element is a field in which text is written.
+ * @param {Element | null} element
+ * @returns {element is HTMLTextAreaElement | HTMLInputElement}
+ */
+export const isTextField = element => element instanceof HTMLTextAreaElement || (element instanceof HTMLInputElement && element.type === 'text');
+
+/**
  * Set an element's text. An equal text is not set again: a live region would announce it once more.
  * @param {Node} node
  * @param {string} text

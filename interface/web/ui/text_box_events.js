@@ -1,15 +1,13 @@
 // The events of a text box: edits by their kind, the caret, input methods, and every way to undo.
 /** @import {TextOwner} from './text_owner.js' */
 import {historyKey, kindOfInput} from '../core/shortcuts.js';
+import {isTextField} from './elements.js';
 import {dispatch} from './events.js';
 
 const CARET_SETTLES = 150;   // milliseconds
 const EDITABLE = 'input, textarea, select, [contenteditable]';
 /** @type {Record<string, 'undo' | 'redo'>} */
 const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
-
-/** @param {Element | null} element */
-const isTextField = element => element instanceof HTMLTextAreaElement || (element instanceof HTMLInputElement && element.selectionStart !== null);
 
 /**
  * @typedef {object} TextBoxHandlers
@@ -44,7 +42,7 @@ function listenToEdits(draft, {onInput, onSelect, onNativeUndo}, signal) {
       return;
     }
     event.preventDefault();
-    // In another field that has nothing to undo any more, the browser would go on with what was typed here before.
+    // The browser has one list of undo steps for the page: from another text field its undo key would reach this box.
     if (!draft.hasFocus && isTextField(document.activeElement)) return;
     // An undo that cannot be prevented is followed by an `input` event.
     if (event.defaultPrevented) onNativeUndo(verb);

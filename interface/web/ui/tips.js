@@ -1,6 +1,6 @@
 // The sentence of a control or a figure, while it is pointed at, touched or has the focus: one element for the whole page.
 // Screen readers have the sentence as the control's description.
-import {make} from './elements.js';
+import {isTextField, make} from './elements.js';
 import {tipPosition} from '../core/tip_position.js';
 
 const TOOLBARS = '.controls, .column-head, .compare-foot';
@@ -146,7 +146,7 @@ export class Tips {
 }
 
 /** Whether something is written in a field. @param {Element} field */
-const isWritten = field => (field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type === 'text')) && field.value !== '';
+const isWritten = field => isTextField(field) && field.value !== '';
 
 /**
  * Give a figure or the head of a column its sentence: the Tab key reaches it, and screen readers read the sentence.

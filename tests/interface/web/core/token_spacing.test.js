@@ -10,6 +10,8 @@ test('a token is joined to the one before it if no space is between them', () =>
   const row = pieces(' didn', '’', 't', ' know', '\n', 'He');
   assert.deepEqual(row.map((_, index) => isJoined(row, index)), [false, true, true, false, false, false]);
   assert.equal(isJoined(row, row.length), false);
+  assert.equal(isJoined(pieces('t'), 0, 's'), true, 'the row continues a word');
+  assert.equal(isJoined(pieces(' t'), 0, 's'), false);
 });
 
 test('a narrow token within a word lies over the neighbour that has room', () => {
