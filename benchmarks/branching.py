@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from transformers import PreTrainedModel
+from transformers import AutoTokenizer, PreTrainedModel
 
 from benchmarks.agreement import check_agreement, with_agreement
 from benchmarks.contestants import COLD, FLOOR, Method, contestants
@@ -20,8 +20,10 @@ from benchmarks.plot import save_plot
 from benchmarks.prompts import Prompts
 from benchmarks.report import report
 from benchmarks.results import Case, LeftOut, Measure, Results, Run
+from benchmarks.shapes import SHAPES, random_model
 from benchmarks.timing import rotated
 from lookahead_core import Model, load_model
+from lookahead_core.loading.device import available_device
 
 NAME = "branching"
 HELP = "Measure what k branches cost, against other ways to get them."
@@ -67,6 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-plot", dest="plot", action="store_const", const=None, help="draw nothing")
     parser.add_argument("--model", help="what to load: a Hub id, a folder, a .gguf file; the default model if left out")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES, help="the types of the weights")
+    parser.add_argument(
+        "--shape", choices=SHAPES, help="random weights in this shape, which need no download; --model is its tokenizer"
+    )
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -77,7 +83,14 @@ def main(arguments: argparse.Namespace) -> int:
     cases, repeats = (QUICK, 3) if arguments.quick else (FULL, 5)
     if arguments.case:
         cases = (Case(*arguments.case),)
-    participants = load_participants(arguments.model, arguments.device, slots=max(case.tree_tokens for case in cases))
+    slots = max(case.tree_tokens for case in cases)
+    if arguments.shape:
+        models = random_models(arguments.shape, arguments.model, arguments.dtypes, arguments.device)
+    else:
+        models = {
+            dtype: load_model(arguments.model, dtype=dtype, device=arguments.device) for dtype in arguments.dtypes
+        }
+    participants = prepare_participants(models, slots)
     results = measure(participants, cases, repeats, arguments.most)
     print(report(results))
     if arguments.json:
@@ -88,14 +101,26 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def load_participants(name: str | None, device: str, slots: int) -> Participants:
-    """Load our model, the peers' copy and the matrix products of the floor, in each dtype.
+def random_models(shape: str, tokenizer_of: str | None, dtypes: Sequence[str], device: str) -> dict[str, Model]:
+    """Return, by dtype, models of a shape with random weights and the tokenizer of another model.
 
-    `name` is a Hub id, a folder or a .gguf file, None for the default model; `slots` is the most tokens of a tree.
+    `tokenizer_of` is a Hub id or a folder, None for the default model.
     """
-    models = {dtype: load_model(name, dtype=dtype, device=device) for dtype in DTYPES}
+    if tokenizer_of is None:
+        tokenizer = load_model(None, device="cpu").tokenizer
+    else:
+        tokenizer = AutoTokenizer.from_pretrained(tokenizer_of)
+    place = available_device(device)
+    return {dtype: load_model(random_model(shape, dtype, place), tokenizer=tokenizer) for dtype in dtypes}
+
+
+def prepare_participants(models: dict[str, Model], slots: int) -> Participants:
+    """Return all methods for these models, by dtype: ours, the peers with a copy, the matrix products of the floor.
+
+    `slots` is the most tokens of a tree.
+    """
     judges = {dtype: peers_model(model.hf_model) for dtype, model in models.items()}
-    everybody = [contestants(models[dtype], judges[dtype], dtype, slots) for dtype in DTYPES]
+    everybody = [contestants(model, judges[dtype], dtype, slots) for dtype, model in models.items()]
     return Participants(tuple(chain.from_iterable(everybody)), models, judges)
 
 
@@ -105,7 +130,7 @@ def measure(participants: Participants, cases: Sequence[Case], repeats: int, mos
     A method that would evaluate more than `most` tokens in a case is left out; above ONCE_ABOVE tokens it runs in the
     last repeat only.
     """
-    prompts = Prompts(participants.models[DTYPES[0]].tokenizer)
+    prompts = Prompts(next(iter(participants.models.values())).tokenizer)
     runs: list[Run] = []
     for case in cases:
         for repeat in range(repeats):
@@ -122,14 +147,16 @@ def one_repeat(participants: Participants, case: Case, repeat: int, limit: int, 
     The number of the repeat decides which method is first. Raises AssertionError if branches differ in float32 without
     a tie.
     """
-    ids = {dtype: prompts.draw(case.prompt) for dtype in DTYPES}
-    measures: dict[str, list[Measure]] = {dtype: [] for dtype in DTYPES}
+    dtypes = list(participants.models)
+    ids = {dtype: prompts.draw(case.prompt) for dtype in dtypes}
+    measures: dict[str, list[Measure]] = {dtype: [] for dtype in dtypes}
     for contestant in rotated(participants.contestants, repeat):
         if contestant.tokens(case) <= limit:
             measures[contestant.dtype].extend(contestant.attempt(case, ids[contestant.dtype]))
-    check_agreement(participants.judges["float32"], ids["float32"], measures["float32"])
+    if "float32" in dtypes:
+        check_agreement(participants.judges["float32"], ids["float32"], measures["float32"])
     return [
-        Run(case, dtype, repeat, measure, same) for dtype in DTYPES for measure, same in with_agreement(measures[dtype])
+        Run(case, dtype, repeat, measure, same) for dtype in dtypes for measure, same in with_agreement(measures[dtype])
     ]
 
 
@@ -145,5 +172,6 @@ def _print_progress(case: Case, repeat: int, runs: Sequence[Run]) -> None:
     """Print one line to stderr: the seconds of ours and of the floor in this repeat of a case."""
     latest = [run for run in runs if (run.case, run.repeat) == (case, repeat)]
     shown = {(run.dtype, run.measure.method): run.measure.seconds for run in latest}
-    words = [f"{dtype} ours {shown[dtype, COLD]:.2f} s, floor {shown[dtype, FLOOR]:.2f} s" for dtype in DTYPES]
+    dtypes = dict.fromkeys(run.dtype for run in latest)
+    words = [f"{dtype} ours {shown[dtype, COLD]:.2f} s, floor {shown[dtype, FLOOR]:.2f} s" for dtype in dtypes]
     print(f"{case}, repeat {repeat + 1}: {'; '.join(words)}", file=sys.stderr, flush=True)

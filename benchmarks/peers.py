@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache, GenerationConfig, PreTrainedModel
 
+from lookahead_core.engines.model_copy import copy_sharing_parameters
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -28,8 +30,12 @@ class Rows:
 
 
 def peers_model(hf_model: PreTrainedModel) -> PreTrainedModel:
-    """Return a deep copy of the model and its weights, in eval mode, with a blank generation config: no end tokens."""
-    model = copy.deepcopy(hf_model).eval()
+    """Return a copy of the model in eval mode, with a blank generation config: no end tokens.
+
+    On a CPU it has a copy of the weights too, since ours may be arranged anew there; on a GPU it shares them.
+    """
+    on_cpu = hf_model.device.type == "cpu"
+    model = (copy.deepcopy(hf_model) if on_cpu else copy_sharing_parameters(hf_model)).eval()
     model.generation_config = GenerationConfig()
     return model
 
