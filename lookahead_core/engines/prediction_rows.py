@@ -119,10 +119,12 @@ class LogitRows:
             entropies = (-best_logprob[:, 0] - mean).tolist()
             require_numbers(entropies)
         totals = (highest - best_logprob)[:, 0]
-        columns = [column.tolist() for column in (token_ids, logprobs, _tail_histograms(below, token_ids), totals)]
+        columns = [
+            column.tolist() for column in _on_cpu(token_ids, _tail_histograms(below, token_ids), logprobs, totals)
+        ]
         return [
             Prediction(tuple(ids), tuple(values), entropy, tuple(tail), log_total=total)
-            for entropy, ids, values, tail, total in zip(entropies, *columns, strict=True)
+            for entropy, ids, tail, values, total in zip(entropies, *columns, strict=True)
         ]
 
     def _of_best(self, numbers: torch.Tensor) -> torch.Tensor:
@@ -206,10 +208,27 @@ def _tail_histograms(below: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
     """
     # Counting uint8 values is several times faster than counting wider integers.
     bins = below.mul_(-1 / TAIL_BIN).clamp_(max=TAIL_BINS - 1).to(torch.uint8)
+    if bins.is_cuda:
+        # `bincount` would wait for the GPU with each row.
+        counts = bins.new_zeros((len(bins), TAIL_BINS), dtype=torch.int64)
+        counts.scatter_add_(1, bins.long(), counts.new_ones(1, 1).expand_as(bins))
+        return counts.scatter_add_(1, bins.gather(1, kept).long(), counts.new_full((1, 1), -1).expand_as(kept))
     totals = torch.stack([torch.bincount(row, minlength=TAIL_BINS) for row in bins])
     row_offsets = TAIL_BINS * torch.arange(len(bins), device=bins.device)[:, None]
     of_kept = torch.bincount((bins.gather(1, kept) + row_offsets).flatten(), minlength=totals.numel())
     return totals - of_kept.view_as(totals)
+
+
+def _on_cpu(*tensors: torch.Tensor) -> list[torch.Tensor]:
+    """Return these tensors on the CPU; from a GPU they are copied at once, so that the processor waits only once.
+
+    Those with larger elements must come first, so that each begins at a multiple of its element's size.
+    """
+    if not tensors[0].is_cuda:
+        return list(tensors)
+    flat = [tensor.contiguous().flatten().view(torch.uint8) for tensor in tensors]
+    parts = torch.cat(flat).cpu().split([len(part) for part in flat])
+    return [part.view(tensor.dtype).view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def token_logprobs(logits: torch.Tensor, token_ids: Sequence[int]) -> list[float]:
