@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Protocol
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
@@ -13,6 +14,14 @@ from lookahead_core.tree import Node, TokenTree
 TRIM_ABOVE = 512
 """Number of used slots above which those of nodes outside of the two latest views are freed. Attention compares each
 row of a pass with all used slots: five rows of the default model took 16 ms with 480 slots and 36 ms with 3,300."""
+
+
+class OtherMemory(Protocol):
+    """Memory outside of a cache that has the newest keys and values of its slots, see `FlatCache.moved_to`."""
+
+    def give_back(self) -> None:
+        """Copy the slots that are only there to the cache, which is then no longer there."""
+        ...
 
 
 class SlotLayer(CacheLayerMixin):
@@ -142,6 +151,8 @@ class FlatCache:
         """The engine calls `trim` before a pass after which more slots than these would be used."""
         self.last_use = 0
         """The number of the engine's latest use of this cache: the lowest number was used longest ago."""
+        self.moved_to: OtherMemory | None = None
+        """Where the newest keys and values are, if they are not in `layers`; see `take_back`."""
 
     @property
     def used(self) -> int:
@@ -190,6 +201,11 @@ class FlatCache:
         depths[: self.used] = self.depths[: self.used]
         self.depths, self.capacity = depths, capacity
 
+    def take_back(self) -> None:
+        """Bring `layers` up to date if keys and values are in other memory: to be called before `layers` are used."""
+        if self.moved_to is not None:
+            self.moved_to.give_back()
+
     def add(self, nodes: Sequence[Node]) -> None:
         """Assign the next slots to nodes, in this order, after a pass has written their keys and values there.
 
@@ -234,6 +250,7 @@ class FlatCache:
         If copying fails, the cache is cleared and the error is raised.
         """
         if self.holes:
+            self.take_back()
             kept = [node for node in self.nodes if node is not None]
             slots = torch.tensor([self.slots[node] for node in kept], dtype=torch.int64)
             with self._cleared_on_error():

@@ -19,6 +19,7 @@ from lookahead_core.engines.attention import ATTENTION
 from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cpu.output_head import CompiledHead
 from lookahead_core.engines.cpu.prepare import Computation
+from lookahead_core.engines.cuda.graph_passes import GraphPasses, Outputs
 from lookahead_core.engines.engine import MAX_LAST_CHUNK, PREFILL_CHUNK, NodeScores, group_by_tree, select_logits
 from lookahead_core.engines.joint_cache import joint_cache, joint_masks
 from lookahead_core.engines.masks import MaskPlan, unpack
@@ -37,6 +38,8 @@ HEAD_ROWS = 64
 for those of a whole pass, the system would give fresh memory, which takes longer than computing them."""
 PASS_SIZES = (PREFILL_CHUNK, 64, 8)
 """Tokens of a pass at most: at first, and then each time that memory has run out."""
+SEPARATE_TREES = 3
+"""With CUDA graphs, so many trees have passes of their own, which take less time together than one without graphs."""
 LEAST_SHARE = 8
 """However often memory runs out, the caches may have the bytes that they were allowed at first, divided by this."""
 
@@ -82,10 +85,22 @@ class CachedEngine:
         self.computation = Computation("as transformers computes them", "as transformers computes them")
         self._layers = self.model_copy.config.get_text_config(decoder=True).num_hidden_layers
         self._keeps_logits = "logits_to_keep" in inspect.signature(self.model_copy.forward).parameters
+        self.graphs: GraphPasses | None = None
+        """Computes the passes that it can by CUDA graphs; see `use_graphs`."""
         self._caches: weakref.WeakSet[FlatCache] = weakref.WeakSet()
         self._lock = threading.RLock()
         self._slot_bytes = 1
         self._uses = 0
+
+    def use_graphs(self, **options: Any) -> None:
+        """Compute passes of few tokens by CUDA graphs from now on; `options` are those of `GraphPasses`."""
+
+        def forward(arguments: dict[str, Any]) -> Outputs:
+            with _captured_head_input(self.model_copy, True, True) as captured:
+                logits = self.model_copy(**arguments).logits
+            return logits[0].float(), captured[0][0]
+
+        self.graphs = GraphPasses(forward, self.plan, self.model_copy.dtype, **options)
 
     @property
     def batch_invariant_rows(self) -> int | None:
@@ -224,8 +239,9 @@ class CachedEngine:
         groups = group_by_tree(nodes)
 
         def score(most: int) -> Iterator[NodeScores]:
+            separate = self.graphs is not None and len(groups) <= SEPARATE_TREES
             try:
-                yield from self._score_groups(groups, most if self.joins else 0, hidden, logits, most)
+                yield from self._score_groups(groups, most if self.joins and not separate else 0, hidden, logits, most)
             except CacheFull:
                 if len(groups) == 1:
                     raise
@@ -244,6 +260,8 @@ class CachedEngine:
 
         It stays above a share of what was allowed at first, see LEAST_SHARE.
         """
+        if self.graphs is not None:
+            self.graphs.release()
         for cache in self._caches:
             if cache.last_use < self._uses:
                 cache.clear()
@@ -281,26 +299,19 @@ class CachedEngine:
         self._make_room(segments, caches)
         pairs = list(zip(segments, caches, strict=True))
         fresh = [[node for node in segment.nodes if node not in cache.slots] for segment, cache in pairs]
-        masks = [self._masks(cache, segment.nodes) for segment, cache in pairs]
-        joined = len(segments) > 1
-        sizes = tuple(len(segment.nodes) for segment in segments)
+        visible = [_visible_slots(cache, segment.nodes) for segment, cache in pairs]
         nodes = [node for segment in segments for node in segment.nodes]
-        device = self.model_copy.device
-        arguments: dict[str, Any] = {
-            "input_ids": torch.tensor([[node.token_id for node in nodes]], device=device),
-            "position_ids": torch.tensor([[node.depth - 1 for node in nodes]], device=device),
-            "attention_mask": joint_masks(masks) if joined else masks[0],
-            "past_key_values": joint_cache(caches, sizes) if joined else caches[0].hf_cache,
-            "use_cache": True,
-        }
-        starts = itertools.accumulate(sizes, initial=0)
+        starts = itertools.accumulate((len(segment.nodes) for segment in segments), initial=0)
         indices = [start + index for start, segment in zip(starts, segments, strict=False) for index in segment.wanted]
-        wanted = torch.tensor(indices, dtype=torch.int64, device=device)
-        if self._keeps_logits:
-            arguments["logits_to_keep"] = wanted
-        with _captured_head_input(self.model_copy, hidden, with_logits) as captured:
-            logits = self.model_copy(**arguments).logits
-        logits = select_logits(logits, wanted, len(nodes))[0] if with_logits else logits[0]
+        wanted = torch.tensor(indices, dtype=torch.int64, device=self.model_copy.device)
+        replayed = None
+        if self.graphs is not None and len(segments) == 1 and with_logits:
+            replayed = self.graphs.compute(caches[0], nodes, visible[0])
+        vectors: torch.Tensor | None
+        if replayed is None:
+            logits, vectors = self._forward(segments, caches, visible, wanted, hidden, with_logits)
+        else:
+            logits, vectors = (output[wanted] for output in replayed)  # copies: the next replay overwrites the outputs
         self.passes += 1
         self.pass_rows.add(len(nodes))
         for (segment, cache), added in zip(pairs, fresh, strict=True):
@@ -309,23 +320,52 @@ class CachedEngine:
             segment.tree.work.tokens += len(segment.nodes)
         if self._slot_bytes == 1:
             self._slot_bytes = max(1, caches[0].bytes // caches[0].capacity)
+        return logits, vectors if hidden else None
+
+    def _forward(
+        self,
+        segments: list[PassSegment],
+        caches: list[FlatCache],
+        visible: list[list[int]],
+        wanted: torch.Tensor,
+        hidden: bool,
+        with_logits: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Call the model on the nodes of the segments, of which `_pass` has made caches and visible slots.
+
+        Returns what `_pass` does; `wanted` are the rows of the requested nodes. Slots are written, but not assigned.
+        """
+        nodes = [node for segment in segments for node in segment.nodes]
+        for cache in caches:
+            cache.take_back()
+        masks = [
+            self._masks(cache, segment.nodes, slots)
+            for segment, cache, slots in zip(segments, caches, visible, strict=True)
+        ]
+        joined = len(segments) > 1
+        device = self.model_copy.device
+        arguments: dict[str, Any] = {
+            "input_ids": torch.tensor([[node.token_id for node in nodes]], device=device),
+            "position_ids": torch.tensor([[node.depth - 1 for node in nodes]], device=device),
+            "attention_mask": joint_masks(masks) if joined else masks[0],
+            "past_key_values": joint_cache(caches, tuple(map(len, visible))) if joined else caches[0].hf_cache,
+            "use_cache": True,
+        }
+        if self._keeps_logits:
+            arguments["logits_to_keep"] = wanted
+        with _captured_head_input(self.model_copy, hidden, with_logits) as captured:
+            logits = self.model_copy(**arguments).logits
+        logits = select_logits(logits, wanted, len(nodes))[0] if with_logits else logits[0]
         vectors = select_logits(captured[0], wanted, len(nodes))[0] if captured else None
         return logits.float(), vectors
 
-    def _masks(self, cache: FlatCache, nodes: list[Node]) -> Any:
-        """Return the masks of one tree's nodes in a pass, as `MaskPlan.masks` does.
+    def _masks(self, cache: FlatCache, nodes: list[Node], visible: list[int]) -> Any:
+        """Return the masks of one tree's nodes in a pass, as `MaskPlan.masks` does; `visible` is `_visible_slots`.
 
-        Each of `nodes` has a row, in order, and attends to itself and its ancestors, which must be cached or come
-        earlier in `nodes`. The columns are the used slots of the cache, and then one for each of `nodes`.
+        The columns are the used slots of the cache, and then one for each of `nodes`.
         """
-        start = cache.used
-        slots = {node: start + index for index, node in enumerate(nodes)}
-        visible: dict[Node, int] = {}
-        for node, slot in slots.items():
-            above = visible.get(node.parent) if node.parent in slots and node.parent not in cache.slots else None
-            visible[node] = (cache.visible_below(node.parent) if above is None else above) | 1 << slot
-        device = self.model_copy.device
-        table = unpack(list(visible.values()), start + len(nodes), device)
+        start, device = cache.used, self.model_copy.device
+        table = unpack(visible, start + len(nodes), device)
         distances = None
         if self.plan.slides:
             depths = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
@@ -394,6 +434,19 @@ class CachedEngine:
             f"The cache is full: the text and its branches need {needed} MiB, and {allowed} MiB are allowed. "
             "To go on, shorten the text, ask for fewer or shorter branches, or raise LOOKAHEAD_CACHE_MB."
         )
+
+
+def _visible_slots(cache: FlatCache, nodes: list[Node]) -> list[int]:
+    """Return, for each of `nodes`, an integer whose bits are the slots that it attends to: its own and its ancestors'.
+
+    These must be cached or come earlier in `nodes`, which have the slots that follow the used ones, in order.
+    """
+    slots = {node: cache.used + index for index, node in enumerate(nodes)}
+    visible: dict[Node, int] = {}
+    for node, slot in slots.items():
+        above = visible.get(node.parent) if node.parent in slots and node.parent not in cache.slots else None
+        visible[node] = (cache.visible_below(node.parent) if above is None else above) | 1 << slot
+    return list(visible.values())
 
 
 @contextmanager

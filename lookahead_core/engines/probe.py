@@ -22,6 +22,7 @@ from lookahead_core.engines.attention import ATTENTION
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.masks import MaskPlan
 from lookahead_core.engines.uncached import LENGTH_DEPENDENT_ROPES, UncachedEngine, rope_types
+from lookahead_core.loading.quantization import is_quantized
 from lookahead_core.tree import Node, TokenTree
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,25 @@ def fit(hf_model: Any) -> ProbeResult:
         reason = f"a small model of its architecture differs from a plain forward pass by {error_size:.1e}"
         log.debug("The probe with attention %s refused the model: %s", attention, reason)
     return ProbeResult(False, reason=reason)
+
+
+def why_no_graphs(hf_model: Any, attention: str) -> str:
+    """Return why the cached engine with this attention cannot use CUDA graphs for a model, as a clause; "" if it can.
+
+    The model must be on a GPU. A small model of the same architecture runs there with graphs and without.
+    """
+    if is_quantized(hf_model):
+        return "its weights are quantized"
+    if len(set((getattr(hf_model, "hf_device_map", None) or {}).values())) > 1:
+        return "it is spread over several devices"
+    try:
+        error_size = _difference(hf_model, attention, str(hf_model.device))
+    except Exception as error:
+        log.debug("The probe of CUDA graphs failed", exc_info=True)
+        return f"a small model of its architecture fails with them ({type(error).__name__})"
+    if error_size > TOLERANCE:
+        return f"a small model of its architecture differs with them by {error_size:.1e}"
+    return ""
 
 
 def _refused_by(config: Any) -> str:
@@ -178,15 +198,17 @@ class ProbeKey:
     """The configuration's JSON, which keys compare in its place."""
     attention: str
     """The name of the attention implementation of the cached engine."""
+    graphs_on: str = ""
+    """The GPU on which both engines run, the cached one with CUDA graphs; "" for the CPU, without graphs."""
 
 
-def _difference(hf_model: Any, attention: str) -> float:
-    """Return `difference` for a small random model of the architecture of `hf_model`, with this attention.
+def _difference(hf_model: Any, attention: str, graphs_on: str = "") -> float:
+    """Return `difference` for a small random model of the architecture of `hf_model`; see `ProbeKey` for the rest.
 
     The cached engine's error is a share of the largest log-probability. Raises any error of the small model.
     """
     config = small_config(hf_model.config)
-    return difference(ProbeKey(type(hf_model), config, _text_of(config), attention))
+    return difference(ProbeKey(type(hf_model), config, _text_of(config), attention, graphs_on))
 
 
 def _text_of(config: Any) -> Hashable:
@@ -219,10 +241,16 @@ def difference(key: ProbeKey) -> float:
                 parameter.data += 0.2 * torch.randn_like(parameter)
     # Two trees, so that passes over several trees are probed as well.
     nodes = [*_probe_tree(seed=0), *_probe_tree(seed=1)]
+    if key.graphs_on:
+        model.to(key.graphs_on)
     cached = CachedEngine(model, cache_bytes=1 << 30, attention=key.attention)
+    if key.graphs_on:
+        cached.use_graphs(record_at=1)
     shuffled = random.Random(1).sample(nodes, len(nodes))
     rows = torch.cat([cached.evaluate(shuffled[start : start + 7]).clone() for start in range(0, len(shuffled), 7)])
     plain = UncachedEngine(model).evaluate(shuffled)
+    if cached.graphs is not None and cached.graphs.failure:
+        raise RuntimeError(cached.graphs.failure)
     if not (torch.isfinite(rows).all() and torch.isfinite(plain).all()):
         return float("inf")
     return float((rows - plain).abs().max() / plain.abs().max())

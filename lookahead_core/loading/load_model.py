@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from lookahead_core.engines.cached import CachedEngine
-from lookahead_core.engines.cpu.prepare import COMPUTE, prepare
-from lookahead_core.engines.probe import fit
+from lookahead_core.engines.cpu.prepare import COMPUTE, PLAIN, Computation, prepare
+from lookahead_core.engines.probe import fit, why_no_graphs
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import ModelError
 from lookahead_core.loading.default_model import DEFAULT_NAME
@@ -36,6 +36,8 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 """Values of the option `dtype`, besides "auto"."""
 ENGINES = ("auto", "cached", "uncached")
 """Values of the option `engine`."""
+GRAPHS = "CUDA graphs"
+"""How passes of few rows are computed on a GPU."""
 OWN_TOKENIZER: Any = object()
 """Default of `tokenizer`: the one that comes with the model. None means no tokenizer."""
 
@@ -232,6 +234,12 @@ def engine_like(hf_model: Any, attention: str | None, settings: Settings) -> Cac
         return _uncached(hf_model)
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=attention)
     cached.computation = prepare(cached.model_copy, compute=settings.compute)
+    if hf_model.device.type == "cuda" and settings.compute != "plain":
+        if reason := why_no_graphs(hf_model, attention):
+            cached.computation = replace(cached.computation, reason=f"CUDA graphs are not used: {reason}")
+        else:
+            cached.use_graphs()
+            cached.computation = Computation(GRAPHS, PLAIN)
     cached.measure_slot_bytes()
     return cached
 

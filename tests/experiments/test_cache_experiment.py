@@ -70,8 +70,8 @@ def test_a_mask_that_shows_a_token_of_another_branch_turns_the_verdict(
 ) -> None:
     make = cached.CachedEngine._masks
 
-    def masks(self: Any, cache: Any, nodes: Any) -> Any:
-        made = make(self, cache, nodes)
+    def masks(self: Any, cache: Any, nodes: Any, visible: Any) -> Any:
+        made = make(self, cache, nodes, visible)
         if cache.used:
             made[..., -1] = 0.0  # the last branch's token
         return made
@@ -90,8 +90,8 @@ def test_in_bfloat16_right_branches_are_equal_and_those_with_a_wrong_mask_are_no
     half = load_model(dtype="bfloat16")
     make = cached.CachedEngine._masks
 
-    def masks(self: Any, cache: Any, nodes: Any) -> Any:
-        made = make(self, cache, nodes)
+    def masks(self: Any, cache: Any, nodes: Any, visible: Any) -> Any:
+        made = make(self, cache, nodes, visible)
         if cache.used:
             made[..., -1] = 0.0  # the last branch's token
         return made

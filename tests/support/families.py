@@ -132,7 +132,7 @@ def plain_rows(model: Any, paths: list[list[int]]) -> list[torch.Tensor]:
     with torch.no_grad():
         for path in paths:
             forget_rotation(model)
-            rows.append(model(torch.tensor([path]), use_cache=False).logits[0, -1].float())
+            rows.append(model(torch.tensor([path], device=model.device), use_cache=False).logits[0, -1].float())
     return rows
 
 
@@ -143,7 +143,8 @@ def plain_rows_by_length(model: Any, paths: list[list[int]]) -> list[torch.Tenso
         for length in {len(path) for path in paths}:
             indices = [index for index, path in enumerate(paths) if len(path) == length]
             forget_rotation(model)
-            logits = model(torch.tensor([paths[index] for index in indices]), use_cache=False).logits
+            batch = torch.tensor([paths[index] for index in indices], device=model.device)
+            logits = model(batch, use_cache=False).logits
             rows |= dict(zip(indices, logits[:, -1].float(), strict=True))
     return [rows[index] for index in range(len(paths))]
 
@@ -162,7 +163,9 @@ def greedy(model: Any, ids: list[int], tokens: int) -> list[int]:
     new, cache = list(ids), None
     with torch.inference_mode():
         while len(found) < tokens and model.end_token_ids.isdisjoint(found):
-            output = model.hf_model(torch.tensor([new]), past_key_values=cache, use_cache=True)
+            output = model.hf_model(
+                torch.tensor([new], device=model.hf_model.device), past_key_values=cache, use_cache=True
+            )
             cache, new = output.past_key_values, [int(output.logits[0, -1].argmax())]
             found += new
     return found
