@@ -19,7 +19,7 @@ import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTab
 import {editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
 import {listenToHolds} from './holds.js';
-import {markAwaited, markInert, markPrefetched, paintRows} from './paint_rows.js';
+import {markAwaited, markInert, markPrefetched, nameRows, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
 import {quotedText} from '../web/core/figures_and_labels.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
@@ -242,6 +242,7 @@ export class BranchView {
     if (redrawn || prefetchChanged) paintMeter(this.meter, state.shown?.view, state.ahead.tokens);
     if (redrawn || prefetchChanged || state.expectedRevision !== before.expectedRevision) {
       markInert(this.rows, state);
+      nameRows(this.rows, state);
       markPrefetched(this.rows, state);
     }
     if (redrawn || state.awaited !== before.awaited) markAwaited(this.rows, awaitedIndex(state));

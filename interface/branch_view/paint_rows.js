@@ -22,7 +22,10 @@ const MOST_SIGNS = 3;   // signs for tokens without a whole character
 /** @param {number} number of a row */
 const keySentence = number => `Row ${number}: Alt+${number} in the text accepts its next word, and so does ${number} while the focus is on a row.`;
 
-/** @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows */
+/**
+ * Draw the rows, all but their names: see `nameRows`.
+ * @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows
+ */
 export function paintRows(container, rows, typed) {
   // The columns of Compare have letters in place of the numbers of the keys, and no bracket.
   const hasKeys = !container.closest('.columns');
@@ -59,11 +62,35 @@ export function paintFigure(element, figure) {
   setAttribute(element, 'data-long', figure.length > LONG_FIGURE);
 }
 
+/**
+ * The letters of the text's last word that a row continues. A pinned row continues the inserted text: they do not stand before it.
+ * @param {DrawnRow} row
+ * @param {string} typed the end of the text before the rows
+ */
+const lettersBefore = (row, typed) => (row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text));
+
+/** What a row's share is. @param {DrawnRow} row @param {string} letters */
+const labelOf = (row, letters) => (row.changing ? ROW_CHANGING : shareLabel(row, letters));
+
+/**
+ * Name the rows for screen readers; the name also says that a row can no longer be accepted, and why.
+ * @param {HTMLElement} container
+ * @param {BranchViewState} state
+ */
+export function nameRows(container, state) {
+  const elements = childrenOf(container), typed = state.shown?.before ?? '';
+  state.drawn.rows.forEach((row, index) => {
+    const age = isInert(state, row) ? (state.textChanged ? 'of an older text' : 'from before your change') : '';
+    const label = spokenOdds(labelOf(row, lettersBefore(row, typed)));
+    const parts = [`Branch ${index + 1}`, age, row.pinned && REST_OF_CHOICE, changedPhrase(row, typed), label, cutPhrase(row), stopPhrase(row)];
+    setAttribute(elements[index], 'aria-label', parts.filter(Boolean).join(', '));
+  });
+}
+
 /** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null, bracket: string | null, hasKeys: boolean}) => void} */
 function paintRow(node, row, {index, typed, fork, bracket, hasKeys}) {
   const figure = row.changing ? '…' : formatKnown(row.share);
-  // A pinned row continues the inserted text: the typed letters do not stand before it.
-  const letters = row.pinned ? '' : continuedLetters(typed, row.pieces[0]?.text), label = row.changing ? ROW_CHANGING : shareLabel(row, letters);
+  const letters = lettersBefore(row, typed), label = labelOf(row, letters);
   setAttribute(node, 'data-share', row.share.p);
   setAttribute(node, 'data-path-probability', row.path.p);
   setAttribute(node, 'data-end', String(row.ended));
@@ -72,7 +99,6 @@ function paintRow(node, row, {index, typed, fork, bracket, hasKeys}) {
   setAttribute(node, 'data-changing', row.changing);
   setAttribute(node, 'data-bracket', bracket);
   setAttribute(node, 'data-next-word', row.next_word?.text ?? null);
-  setAttribute(node, 'aria-label', ['Branch ' + (index + 1), row.pinned && REST_OF_CHOICE, changedPhrase(row, typed), spokenOdds(label), cutPhrase(row), stopPhrase(row)].filter(Boolean).join(', '));
   setAttribute(find(node, '.share'), 'data-tip', row.changing ? label : `${label}. ${SHARE_MEANING}${row.share.bound ? ` ${AT_MOST}` : ''}`);
   setText(find(node, '.key'), index < KEYS ? String(index + 1) : '');
   setAttribute(find(node, '.key'), 'data-tip', hasKeys && index < KEYS ? keySentence(index + 1) : null);

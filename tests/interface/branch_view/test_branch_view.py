@@ -633,6 +633,26 @@ def test_when_nothing_is_left_the_old_rows_stay_marked_until_the_next_view(bench
     assert bench.all("[data-branch]", "dataset.inert") == [None] * 3
 
 
+def test_the_names_of_rows_say_that_they_are_of_an_older_text_or_from_before_a_change(bench: Bench) -> None:
+    def ages() -> list[str]:
+        """What stands after the number in the name of each row, where that is its age; else empty."""
+        parts = [name.split(", ")[1] for name in bench.all("[data-branch]", "ariaLabel")]
+        return [part if part in ("of an older text", "from before your change") else "" for part in parts]
+
+    bench.show(likely(), state="paused")
+    assert ages() == [""] * 5
+    bench.send("expect", revision=2)
+    bench.send("state", state="paused", note=None)
+    assert ages() == ["of an older text"] * 5
+    rest = left_of(view_of([path_of((17, 18), 4)])["branches"][0], 0)
+    bench.show(None, revision=3, state="thinking", pinned=rest)
+    assert ages() == ["", *["of an older text"] * 5]
+    bench.show(likely(3))
+    assert ages() == [""] * 3
+    bench.send("expect", revision=bench.revision + 1, textChanged=False)
+    assert ages() == ["from before your change"] * 3
+
+
 def test_what_is_left_carries_its_odds_along(bench: Bench) -> None:
     view = likely()
     bench.show(view)
