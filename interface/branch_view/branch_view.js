@@ -31,6 +31,7 @@ const HELD_SPACE = 8;                // pixels between a button that is held and
 /** What the place of the note depends on. */
 const FLOATS = /** @type {const} */ (['drawn', 'pointed', 'awaited', 'refusal', 'status']);
 const ROWS_REST = 500;       // milliseconds after the last change of the settings until rows are announced
+const ROWS_LATE = 1500;      // milliseconds that an action waits for its rows, to be announced with them
 const REFUSAL_TIME = 2500;   // milliseconds that a refusal is shown
 
 /**
@@ -68,6 +69,8 @@ export class BranchView {
   #refusalTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #rowsTimer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #confirmedTimer;
   /**
    * Where the focus was when a paint removed all buttons; the next paint restores it.
    * @type {ReturnType<typeof focusPosition>}
@@ -156,6 +159,7 @@ export class BranchView {
     const before = this.state, now = this.state = reduce(before, event);
     if (now === before) return;
     if (now.unannounced && (event.type === 'settings' || event.type === 'veil')) this.#announceAtRest();
+    if (now.confirmed !== before.confirmed) this.#announceIfRowsAreLate();
     if (now.rowsRevision !== before.rowsRevision) {
       for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
       this.pointing.rowsReplaced();
@@ -184,6 +188,14 @@ export class BranchView {
   #announceAtRest() {
     clearTimeout(this.#rowsTimer);
     this.#rowsTimer = setTimeout(() => this.update({type: 'announceRows'}), ROWS_REST);
+  }
+
+  /** The first of several actions that are not announced yet decides how long they wait. */
+  #announceIfRowsAreLate() {
+    const waits = this.state.confirmed.length > 0;
+    if (!waits) clearTimeout(this.#confirmedTimer);
+    if (!waits) this.#confirmedTimer = undefined;
+    else this.#confirmedTimer ??= setTimeout(() => this.update({type: 'announceConfirmed'}), ROWS_LATE);
   }
 
   /** @param {BranchViewState} before */

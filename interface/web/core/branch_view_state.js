@@ -58,7 +58,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number, textChanged?: boolean}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceTab', text: string | null} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. Alt+P continues it.';
@@ -99,6 +99,7 @@ function change(state, event) {
     case 'veil': return veil(state, event.veiled);
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
     case 'announceRows': return announceChangedRows(state);
+    case 'announceConfirmed': return announceBeforeRows(state);
     case 'announceTab': return announceTab(state, event.text);
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;
@@ -213,7 +214,13 @@ const announceConfirmed = state =>
   (state.confirmed.length ? {...state, announcement: withSentence(state.confirmed), confirmed: []} : state);
 
 /**
- * What a person has done is announced with the rows that follow it. Grey text that is hidden has no rows of its own, and after
+ * Announce what was not announced yet, and later the rows that follow, also if they are the same as before.
+ * @type {(state: BranchViewState) => BranchViewState}
+ */
+const announceBeforeRows = state => (state.confirmed.length ? {...announceConfirmed(state), announcedRows: ''} : state);
+
+/**
+ * What a person has done is announced with the rows that follow it, or alone where they are late. Grey text that is hidden has no rows of its own, and after
  * a pause nothing may still say that there is one.
  * @type {(state: BranchViewState, added: Confirmation) => BranchViewState}
  */

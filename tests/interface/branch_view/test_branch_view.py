@@ -18,7 +18,7 @@ import pytest
 
 from interface.branch_view import branch_view
 from interface.web.theme import COLOURS
-from tests.support.browser import expect, importing
+from tests.support.browser import LISTEN, expect, importing
 from tests.support.workbench import workbench
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -1158,6 +1158,20 @@ def test_a_settled_view_is_announced_once(bench: Bench) -> None:
     # Observers are told before anything else is run.
     announced = bench.page.evaluate("announced")
     assert len(announced) == 1 and announced[0].startswith("These 5 hold")
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_an_action_is_announced_alone_only_where_the_rows_are_late(bench: Bench, late: bool) -> None:
+    bench.show(likely())
+    bench.page.evaluate(LISTEN, ".announcement")
+    rows = bench.page.locator(".announcement").text_content()
+    bench.send("confirm", kind="banned", text=" sea")
+    bench.send("expect", revision=2)
+    if late:
+        expect(bench.page.locator(".announcement")).to_have_text("Banned: “sea”.")
+    bench.show(likely())
+    bench.page.wait_for_timeout(2000)
+    assert bench.page.evaluate("spoken") == (["Banned: “sea”.", rows] if late else [f"Banned: “sea”. {rows}"])
 
 
 def test_a_dragged_slider_is_announced_once_and_what_is_said_is_what_is_seen(bench: Bench) -> None:

@@ -28,6 +28,13 @@ def press(visit: Visit, *keys: str) -> None:
 def write(visit: Visit, text: str = TEXT) -> None:
     visit.type(text)
     visit.wait_until_settled()
+    visit.listen("#branches .announcement")
+
+
+def wait_until_announced(visit: Visit, words: str) -> None:
+    """Wait until these words are announced after a text was written: with rows, or before rows that are late."""
+    is_heard = "words => spoken.some(one => one.includes(words))"
+    visit.page.wait_for_function(is_heard, arg=words, timeout=browsers.PATIENCE)
 
 
 def heard(visit: Visit) -> str:
@@ -49,12 +56,12 @@ def test_the_undo_key_lifts_a_ban_that_was_the_last_action(visit: Visit) -> None
     press(visit, "Alt+ArrowDown", "Delete")
     chips = visit.page.locator("#controls .never button")
     expect(chips).to_have_count(1)
-    expect(visit.page.locator("#branches .announcement")).to_contain_text("Banned: ")
+    wait_until_announced(visit, "Banned: ")
     press(visit, "Control+z")
     expect(chips).to_have_count(0)
     assert visit.text == TEXT
     assert focused(visit) == "token"
-    expect(visit.page.locator("#branches .announcement")).to_contain_text("Undone: the ban of ")
+    wait_until_announced(visit, "Undone: the ban of ")
     press(visit, "Control+Shift+z")
     expect(chips).to_have_count(1)
     press(visit, "Control+z", "Control+z")
@@ -116,12 +123,12 @@ def test_what_a_key_did_is_announced_with_the_rows_that_follow(visit: Visit) -> 
     write(visit)
     said = visit.page.locator("#branches .announcement")
     press(visit, "Alt+1")
-    expect(said).to_contain_text("Inserted: ")
+    wait_until_announced(visit, "Inserted: ")
     expect(said).to_contain_text("These 5 hold")
     press(visit, "Control+z")
-    expect(said).to_contain_text("Undone: ")
+    wait_until_announced(visit, "Undone: ")
     press(visit, "Control+Shift+z")
-    expect(said).to_contain_text("Redone: ")
+    wait_until_announced(visit, "Redone: ")
     expect(said).to_contain_text("These 5 hold")
     visit.wait_until_settled()
     expect(visit.page.locator(".mirror .ghost")).not_to_be_empty()
@@ -130,7 +137,7 @@ def test_what_a_key_did_is_announced_with_the_rows_that_follow(visit: Visit) -> 
     press(visit, "Alt+p")
     expect(said).to_contain_text("Branching is paused.")
     press(visit, "Alt+p")
-    expect(said).to_contain_text("Branching goes on.")
+    wait_until_announced(visit, "Branching goes on.")
     assert "paused" not in heard(visit)
 
 
@@ -142,17 +149,17 @@ FOLLOWED = """() => {
 
 def test_the_focus_follows_a_changed_row_which_a_ban_leaves(visit: Visit) -> None:
     write(visit)
-    said, edited = visit.page.locator("#branches .announcement"), visit.page.locator("#branches [data-edited]")
+    edited = visit.page.locator("#branches [data-edited]")
     press(visit, "Alt+ArrowDown", "ArrowDown", "F2")
     visit.page.locator(".row-editor").fill("never")
     press(visit, "Enter")
     expect(edited).not_to_have_count(0)
-    expect(said).to_contain_text("Changed: row ")
+    wait_until_announced(visit, "Changed: row ")
     assert "".join(visit.page.evaluate(FOLLOWED)).strip() == "never"
     assert visit.page.evaluate("document.activeElement.matches('[data-edited]')"), "the focus is on what was put there"
     press(visit, "End", "Delete")
     expect(visit.page.locator("#controls .never button")).to_have_count(1)
-    expect(said).to_contain_text("Banned: ")
+    wait_until_announced(visit, "Banned: ")
     visit.wait_until_settled()
     expect(edited).not_to_have_count(0)
     assert "".join(visit.page.evaluate(FOLLOWED)).strip() == "never"
@@ -303,7 +310,7 @@ def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
     visit.wait_until_settled()
     assert visit.page.locator("#branches .branch").all_inner_texts() == before
     assert visit.text == TEXT
-    expect(visit.page.locator("#branches .announcement")).to_contain_text("Undone: the change to “never”.")
+    wait_until_announced(visit, "Undone: the change to “never”.")
     press(visit, "Control+Shift+z")
     expect(edited).not_to_have_count(0)
     undo.click()

@@ -424,6 +424,18 @@ test('what a person has done is announced once, in one message with the rows tha
   assert.equal(run([confirm('undone', ' sea'), {type: 'expect', revision: 4}, show(4, likelyView())], state).announcement, `Undone: “sea”. ${ROWS}`);
 });
 
+test('what a person has done is announced alone where the rows are late, and then only the rows', () => {
+  const late = {type: 'announceConfirmed'}, expect = {type: 'expect', revision: 2};
+  for (const waits of [expect, {type: 'status', state: 'thinking'}]) {
+    const state = run([confirm('banned', ' sea'), waits, late], settled(1));
+    assert.equal(state.announcement, 'Banned: “sea”.');
+    assert.equal(run([show(2, likelyView())], state).announcement, ROWS);
+    assert.equal(run([confirm('undone', 'x'), show(2, likelyView())], state).announcement, `Undone: “x”. ${ROWS}`);
+  }
+  const soon = run([confirm('banned', ' sea'), expect, show(2, likelyView())], settled(1));
+  assert.equal(run([late], soon), soon);
+});
+
 test('rows that come once more are not announced over what was announced since', () => {
   const hidden = run([confirm('hidden'), show(1, likelyView())], settled(1));
   assert.equal(hidden.announcement, 'Grey text hidden.');
