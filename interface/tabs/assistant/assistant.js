@@ -54,7 +54,7 @@ class AssistantTab {
     this.settings = new BranchSettings(controls);
     this.bans = new BanChips(find(controls, '.never'));
     this.notice = new Notice(find(sheet, '.notice'));
-    this.draft = new TextOwner(find(sheet, '#chat-text', HTMLTextAreaElement), {also: () => [sheet, branches], earlier: EMPTY_CONVERSATION});
+    this.draft = new TextOwner(find(sheet, '#chat-text', HTMLTextAreaElement), {also: () => [sheet, controls, branches], earlier: EMPTY_CONVERSATION});
     this.messages = new MessageList(find(sheet, '#chat'), index => this.#edit(index));
     this.controller = new BranchController({
       branches, draft: this.draft, server, controls,

@@ -39,7 +39,7 @@ class RewriteTab {
     this.needs = find(branches, '.needs');
     this.begins = find(branches, '.begins');
     this.prompt = new InstructionAndSource(prompt, element => new ShortenedSource(element, {server, page: () => this.controller.requests.page}));
-    this.draft = new TextOwner(find(sheet, '#rewrite-text', HTMLTextAreaElement), {also: () => [sheet, branches]});
+    this.draft = new TextOwner(find(sheet, '#rewrite-text', HTMLTextAreaElement), {also: () => [sheet, controls, branches]});
     this.controller = new BranchController({
       branches, draft: this.draft, server, controls,
       mirror: new TextMirror(this.draft, {mirror: find(sheet, '.mirror'), strip: find(sheet, '.strip'), count: find(sheet, '.count'), caretNote: find(sheet, '.caret-note')}),

@@ -58,7 +58,7 @@ class WriterTab {
       tree: () => this.controller.requests.tree(),
       model: header.modelName,
       publicAddress: () => address ?? null,
-      also: () => [branches, tree, compare],
+      also: () => [controls, branches, tree, compare],
     }});
     this.draft = this.sheet.draft;
     this.example = new FirstVisitExample({box: this.draft.box, hint: find(controls, '.example-hint')}, example ?? null, detail => this.controller.show(detail));

@@ -1,11 +1,11 @@
 // The events of a text box: edits by their kind, the caret, input methods, and every way to undo.
 /** @import {TextOwner} from './text_owner.js' */
 import {historyKey, kindOfInput} from '../core/shortcuts.js';
-import {isTextField} from './elements.js';
 import {dispatch} from './events.js';
 
 const CARET_SETTLES = 150;   // milliseconds
-const EDITABLE = 'input, textarea, select, [contenteditable]';
+/** What has a value of its own. */
+const EDITABLE = 'input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]';
 /** @type {Record<string, 'undo' | 'redo'>} */
 const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
 
@@ -33,6 +33,14 @@ function listenToUndoKeys(draft, also, signal) {
   }, {signal, capture: true});
 }
 
+/**
+ * Whether the browser's own undo is meant for a draft. The browser has one list of undo steps for the page: its undo key reaches
+ * the text box also from a field that has no step of its own, from a dialog, and from another tab.
+ * @param {TextOwner} draft
+ */
+const isNativeUndoOurs = draft =>
+  draft.hasFocus || (draft.box.checkVisibility() && !document.activeElement?.closest(`${EDITABLE}, dialog`));
+
 /** @type {(draft: TextOwner, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
 function listenToEdits(draft, {onInput, onSelect, onNativeUndo}, signal) {
   draft.box.addEventListener('beforeinput', event => {
@@ -42,8 +50,7 @@ function listenToEdits(draft, {onInput, onSelect, onNativeUndo}, signal) {
       return;
     }
     event.preventDefault();
-    // The browser has one list of undo steps for the page: from another text field its undo key would reach this box.
-    if (!draft.hasFocus && isTextField(document.activeElement)) return;
+    if (!isNativeUndoOurs(draft)) return;
     // An undo that cannot be prevented is followed by an `input` event.
     if (event.defaultPrevented) onNativeUndo(verb);
   }, {signal});
