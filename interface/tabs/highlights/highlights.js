@@ -72,6 +72,8 @@ class HighlightsTab {
   #checking = null;
   /** @type {HTMLElement | null} */
   #pointed = null;
+  /** The word with a description: it keeps that without its card, until it is left. @type {HTMLElement | null} */
+  #described = null;
   /** @type {Map<number, AlternativeFit[]>} */
   #fits = new Map();   // by the starts of words
 
@@ -285,7 +287,7 @@ class HighlightsTab {
     const {checked} = this.withFigures;
     for (const part of [this.details, this.shown]) part.toggleAttribute('data-figures', checked);
     this.figures.hidden = !checked || !this.found;
-    if (this.#pointed) this.#paintDetails(this.#pointed);
+    if (this.#described) this.#paintDetails(this.#described);
     this.#followWord();
   }
 
@@ -322,6 +324,8 @@ class HighlightsTab {
   #point(word) {
     if (word && word === this.#pointed) return;
     this.#hideDetails();
+    this.#described?.removeAttribute('aria-description');
+    this.#described = null;
     if (!word || !this.found || this.#stale) return;
     this.#pointed = word;
     const {entry} = this.#wordOf(word);
@@ -338,12 +342,13 @@ class HighlightsTab {
     const marked = this.#wordOf(word), {entry} = marked;
     const fits = this.#fits.get(entry.start) ?? [];
     paintWordDetails(this.details, entry, fits, marked);
+    this.#described = word;
     word.setAttribute('aria-description', spokenDetails(marked, fits, this.withFigures.checked));
   }
 
   #hideDetails() {
     clearTimeout(this.#pointing);
-    for (const name of ['aria-description', 'data-shown']) this.#pointed?.removeAttribute(name);
+    this.#pointed?.removeAttribute('data-shown');
     this.#pointed = null;
     this.details.hidePopover();
   }
@@ -369,7 +374,7 @@ class HighlightsTab {
     if (sentence) this.line.show(sentence, 'error');
     if (!fits) return;
     this.#fits.set(entry.start, fits);
-    if (word !== this.#pointed) return;
+    if (word !== this.#described) return;
     this.#paintDetails(word);
     this.#followWord();
     this.#uncoverNext();

@@ -610,6 +610,30 @@ def test_the_headline_of_the_card_is_larger_than_its_text_but_not_twice(tiny: Vi
 
 
 @in_a_browser
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_word_keeps_its_description_while_it_has_the_focus_also_without_its_card(tiny: Visit, wait: bool) -> None:
+    page, about, expected = tiny.page, tiny.page.locator("#highlights-about"), re.compile("The model expected")
+    tiny.analyse(TEXT)
+    word = page.locator("#highlights .word").filter(has_text="keeper").first
+    for key in ("Enter", "Escape"):
+        word.focus()
+        about.wait_for(state="visible")
+        if wait:
+            page.wait_for_function(CHECKED)
+        page.keyboard.press(key)
+        expect(about).to_be_hidden()
+        expect(word).to_have_attribute("aria-description", expected)
+        page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+        expect(word).to_be_focused()
+        expect(word).to_have_attribute("aria-description", expected)
+        page.keyboard.press("ArrowLeft")
+        expect(about).to_be_visible()
+        assert page.locator("#highlights [aria-description]").count() == 1
+        page.locator("#highlights-text").focus()
+        expect(page.locator("#highlights [aria-description]")).to_have_count(0)
+
+
+@in_a_browser
 @pytest.mark.parametrize("size", [{"width": 1280, "height": 720}, PROJECTOR])
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_opened_branches_are_in_sight_and_no_card_covers_them(tiny: Visit, size: dict[str, int], by: str) -> None:
