@@ -12,12 +12,14 @@ import {ViewChoice} from './view_choice.js';
 import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
 import {WRITE_TOPICS} from '../../web/core/help_topics.js';
 import {topicElements} from '../../web/ui/help.js';
-import {find, make, scrollBehavior} from '../../web/ui/elements.js';
+import {find, make, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
 import {NARROW, placeControls} from './controls_position.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+
+const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads to the field of your guess.';
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {
@@ -34,6 +36,8 @@ class WriterTab {
   constructor({sheet, controls, branches, tree, compare}, server, {example, address}) {
     this.branches = branches;
     this.element = sheet;
+    this.tabKey = find(sheet, '#tab-key');
+    this.tabWhileWriting = this.tabKey.textContent ?? '';
     placeControls(controls);
     this.options = new BranchOptions(controls);
     this.#fillHelp(find(sheet, '#help-dialog'));
@@ -138,10 +142,9 @@ class WriterTab {
 
   /** Rows have been hidden or shown: hidden ones have no grey text that Tab could accept. */
   #onVeil() {
-    const veiled = this.branches.branchView.isVeiled(), key = find(this.element, '#tab-key');
     this.guesses.veilChanged();
-    find(key, '.accepts').hidden = veiled;
-    find(key, '.guesses').hidden = !veiled;
+    // The box is described by this line also where it is not shown: then by all of it, hidden parts included.
+    setText(this.tabKey, this.branches.branchView.isVeiled() ? TAB_WHILE_GUESSING : this.tabWhileWriting);
   }
 
   /**

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
+from tests.support import browser as browsers
 from tests.support.browser import Visit, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -250,3 +252,25 @@ def test_the_line_on_tab_says_what_tab_does_before_and_after_the_guess(visit: Vi
     expect(visit.page.locator("#guess")).to_be_focused()
     visit.page.locator("#guess-skip").click()
     expect(line).to_have_text(writing, use_inner_text=True)
+
+
+def test_without_a_mouse_the_text_box_is_described_by_what_tab_does_now_and_by_nothing_else(
+    browser: Any, tiny_page: str
+) -> None:
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
+    with browsers.visit(context, tiny_page) as phone:
+        phone.wait_for_status("ready")
+        session = context.new_cdp_session(phone.page)
+
+        def described() -> str:
+            nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+            named = [node for node in nodes if node.get("name", {}).get("value") == "Your text"]
+            (box,) = (node for node in named if node["role"]["value"] == "textbox")
+            return str(box["description"]["value"])
+
+        assert "While you write" in described() and "While you guess" not in described()
+        phone.control("guess-first").check()
+        phone.fill(TEXT)
+        wait_for_answer(phone)
+        assert "While you guess" in described() and "While you write" not in described()
+    context.close()
