@@ -12,7 +12,7 @@ import {Pointing} from './pointing.js';
 import {ROW_CHANGING, ROW_GONE} from '../web/core/branch_sentences.js';
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
-import {awaitedIndex, isWhole} from '../web/core/awaited_row.js';
+import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
@@ -336,7 +336,7 @@ export class BranchView {
   /** @param {number} branch */
   #chooseWhole(branch) {
     const row = this.state.drawn.rows[branch];
-    if (!row) return false;
+    if (!row && !rowToAwait(this.state, branch)) return false;
     this.update({type: 'await', branch});
     if (!this.state.awaited) this.choose(branch, row.pieces.length - 1, {byKeyboard: true});
     return true;

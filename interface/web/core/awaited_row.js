@@ -4,8 +4,9 @@
 import {tokensOfDepth} from './row_tokens.js';
 
 /**
- * The row as the person saw it: the revision of its text, its index, and the token ids that it had.
- * @typedef {{revision: number, branch: number, ids: number[]}} AwaitedRow
+ * The row as the person saw it: the revision of its text, its index, and the token ids that it had. These are null until there
+ * is such a row.
+ * @typedef {{revision: number, branch: number, ids: number[] | null}} AwaitedRow
  */
 
 const VAIN = ['empty', 'paused', 'error'];             // states in which nothing is computed
@@ -25,15 +26,33 @@ export function isWhole({status, drawn: {wanted}}, row) {
 }
 
 /**
- * The row to wait for; null if there is none, if it is whole, or if it belongs to an older text.
+ * The row to wait for, which may not be there yet; null if it will not come, if it is whole, or if it belongs to an older text.
  * @param {BranchViewState} state
  * @param {number} branch
  * @returns {AwaitedRow | null}
  */
 export function rowToAwait(state, branch) {
-  const row = state.drawn.rows[branch];
-  if (!row || row.revision < state.expectedRevision || isWhole(state, row)) return null;
+  const {expectedRevision, drawn: {rows}} = state, row = rows[branch];
+  if (!row) return mayCome(state, branch) ? {revision: expectedRevision, branch, ids: null} : null;
+  if (row.revision < expectedRevision || isWhole(state, row)) return null;
   return {revision: row.revision, branch, ids: row.ids};
+}
+
+/**
+ * Whether a row may come that is not there yet: rows are computed, none of an older text are shown, and none are hidden.
+ * @type {(state: BranchViewState, branch: number) => boolean}
+ */
+const mayCome = ({status, veiled, settings: {k = 0}, expectedRevision, drawn: {rows}}, branch) =>
+  status.state === 'thinking' && !veiled && branch < k && rows.every(row => row.revision === expectedRevision);
+
+/**
+ * The awaited row with the token ids that it has when it is there first.
+ * @param {BranchViewState} state
+ * @returns {AwaitedRow | null}
+ */
+export function withFirstTokens({awaited, drawn: {rows}}) {
+  const row = awaited && !awaited.ids ? rows[awaited.branch] : null;
+  return awaited && row?.revision === awaited.revision ? {...awaited, ids: row.ids} : awaited;
 }
 
 /**
@@ -42,8 +61,9 @@ export function rowToAwait(state, branch) {
  * @param {BranchViewState} state
  */
 export function awaitedIndex({awaited, drawn}) {
-  if (!awaited) return -1;
-  return drawn.rows.findIndex(({revision, ids}) => revision === awaited.revision && awaited.ids.every((id, index) => ids[index] === id));
+  const known = awaited?.ids;
+  if (!known) return -1;
+  return drawn.rows.findIndex(({revision, ids}) => revision === awaited.revision && known.every((id, index) => ids[index] === id));
 }
 
 /**

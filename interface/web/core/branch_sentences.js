@@ -355,7 +355,7 @@ export function caretSentence(text, caret) {
 /** What is said of a row that a person has changed, until what follows the change is there. */
 export const ROW_CHANGING = 'What follows your change is being computed.';
 /** What is said where a row that was waited for is not among the complete rows. */
-export const ROW_GONE = 'That branch is no longer among these: nothing was inserted.';
+export const ROW_GONE = 'That branch is not among these rows: nothing was inserted.';
 
 /**
  * What a screen reader says before Tab inserts the grey text; the first time also how to leave the text box by keys.

@@ -8,7 +8,7 @@ import {
   GHOST_IS_COMING, GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
   spokenBeginning, summarySentence, tabSentence,
 } from './branch_sentences.js';
-import {endsWait, rowToAwait} from './awaited_row.js';
+import {endsWait, rowToAwait, withFirstTokens} from './awaited_row.js';
 import {continuedLetters} from './figures_and_labels.js';
 import {editedPosition, withChange} from './row_edits.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
@@ -84,7 +84,8 @@ export const INITIAL_STATE = {
  * @returns {BranchViewState}
  */
 export function reduce(state, event) {
-  const next = withoutOldRows(state, change(state, event));
+  const changed = withoutOldRows(state, change(state, event)), awaited = withFirstTokens(changed);
+  const next = awaited === changed.awaited ? changed : {...changed, awaited};
   return endsWait(next, event) ? {...next, awaited: null, announcement: next.announcement === state.announcement ? '' : next.announcement} : next;
 }
 

@@ -482,13 +482,13 @@ export class BranchController {
   }
 
   /**
-   * Accept a whole row by a key of the text box, or wait until it is complete. Rows of another text than the one in the box
-   * refuse. Returns whether there was such a row.
+   * Accept a whole row by a key of the text box, or wait until it is there and complete. Rows of another text than the one in the
+   * box refuse. Returns whether there was such a row, or may be.
    * @param {number} branch
    */
   #chooseWhole(branch) {
-    const {rows, chooseWhole} = this.#keyed.branchView, row = rows()[branch];
-    return row?.revision === this.draft.sync() ? chooseWhole(branch) : this.#choose(branch, (row?.pieces.length ?? 0) - 1);
+    const {rows, chooseWhole, isVeiled} = this.#keyed.branchView, row = rows()[branch], revision = this.draft.sync();
+    return (row?.revision ?? revision) === revision && !isVeiled() ? chooseWhole(branch) : this.#choose(branch, (row?.pieces.length ?? 0) - 1);
   }
 
   /** A setting or the prompt has changed: draw what is known at once, and request only what is not. */

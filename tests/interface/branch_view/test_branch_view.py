@@ -1121,6 +1121,15 @@ def test_a_digit_takes_that_rows_next_word_only_with_focus_among_the_branches(be
     assert bench.page.evaluate("root.branchView.nextWord(1)") == 1
 
 
+def test_a_whole_row_that_was_awaited_and_does_not_come_is_refused(bench: Bench) -> None:
+    bench.set(k=5, depth=5)
+    bench.send("expect", revision=1)
+    assert bench.page.evaluate("root.branchView.chooseWhole(3)") is True
+    bench.show(likely(3))
+    bench.page.evaluate("root.branchView.acceptAwaited()")
+    assert bench.told("accept") == [] and "That branch is not among these rows" in bench.note
+
+
 def test_a_choice_can_be_made_by_the_page(bench: Bench) -> None:
     bench.show(likely())
     assert bench.page.evaluate("root.branchView.choose(3, 1, {byKeyboard: true})")

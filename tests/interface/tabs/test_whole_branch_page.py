@@ -170,3 +170,56 @@ def test_the_key_names_one_row_however_often_it_is_pressed(slow: Slow) -> None:
     slow.visit.page.wait_for_function(
         "text => document.querySelector('#document textarea').value === text", arg=expected, timeout=20_000
     )
+
+
+@pytest.mark.parametrize("key", [1, 2])
+def test_the_key_waits_also_before_there_are_any_rows(slow: Slow, key: int) -> None:
+    slow.visit.fill("The")
+    slow.visit.wait_until_settled()
+    slow.visit.fill("")
+    slow.visit.page.wait_for_selector("#branches[data-state=empty]")
+    held: list[Any] = []
+    released: list[bool] = []
+    slow.visit.page.route("**/component_server/", lambda route: route.continue_() if released else held.append(route))
+    slow.going.clear()
+    slow.visit.fill(TEXT)
+    slow.press(f"Alt+Shift+{key}")
+    browsers.expect(slow.note).to_contain_text(f"Branch {key} is inserted as soon as it is complete")
+    browsers.expect(slow.visit.page.locator("#branches .announcement")).to_contain_text(f"Branch {key} is inserted")
+    assert slow.visit.rows == 0
+    released.append(True)
+    for route in held:
+        route.continue_()
+    browsers.expect(slow.awaited).to_have_attribute("data-branch", str(key - 1))
+    assert slow.visit.text == TEXT
+    slow.going.set()
+    expected = TEXT + rows_of(talker(), TEXT)[key - 1]
+    slow.visit.page.wait_for_function(
+        "text => document.querySelector('#document textarea').value === text", arg=expected, timeout=20_000
+    )
+
+
+def test_the_key_waits_for_the_rest_of_a_branch_right_after_a_click_on_one_of_its_tokens(slow: Slow) -> None:
+    slow.visit.fill(TEXT)
+    slow.visit.wait_until_settled()
+    slow.visit.wait_until_prefetched()
+    inserted, left = "".join(slow.visit.pieces(2)[:3]), "".join(slow.visit.pieces(2)[3:])
+    slow.going.clear()
+    # In one turn of the page's script: before any answer.
+    text, waits = slow.visit.page.evaluate(
+        """() => {
+          document.querySelector('#branches [data-branch="2"] [data-token="2"]').click();
+          document.querySelector('#document textarea').dispatchEvent(
+            new KeyboardEvent('keydown', {key: '!', code: 'Digit1', altKey: true, shiftKey: true, bubbles: true}));
+          const waits = document.querySelector('#branches').matches('[data-awaits]');
+          return [document.querySelector('#document textarea').value, waits];
+        }"""
+    )
+    assert (text, waits) == (TEXT + inserted, True)
+    slow.going.set()
+    slow.visit.page.wait_for_function(
+        "text => { const {value} = document.querySelector('#document textarea');"
+        "return value.startsWith(text) && value.length > text.length }",
+        arg=TEXT + inserted + left,
+        timeout=20_000,
+    )

@@ -36,6 +36,22 @@ test('nothing is awaited that is whole, absent, or of an older text', () => {
   assert.equal(run([show(3, growing(5), 'thinking'), {type: 'await', branch: 1}], thinking).awaited, null);
 });
 
+test('a row that is not there yet is awaited, and named by its tokens once it is', () => {
+  const thinking = run([{type: 'settings', settings: SETTINGS}, {type: 'expect', revision: 3}]), early = run([{type: 'await', branch: 1}], thinking);
+  assert.deepEqual([early.awaited, awaitedIndex(early)], [{revision: 3, branch: 1, ids: null}, -1]);
+  assert.match(early.announcement, /^Branch 2 is inserted as soon as it is complete/);
+  const few = run([show(3, growing(1, FIRSTS.slice(0, 1)), 'thinking')], early), all = run([show(3, growing(1), 'thinking')], few);
+  assert.deepEqual([few.awaited.ids, awaitedIndex(few)], [null, -1]);
+  assert.deepEqual([all.awaited.ids, awaitedIndex(all)], [[FIRSTS[1]], 1]);
+  assert.equal(awaitedIndex(run([show(3, growing(2, FIRSTS.slice(1)), 'thinking')], all)), 0);
+  assert.equal(run([{type: 'expect', revision: 4}], early).awaited, null);
+  const vain = [
+    [{type: 'await', branch: 5}], [{type: 'veil', veiled: true}, {type: 'await', branch: 1}], [{type: 'status', state: 'paused'}, {type: 'await', branch: 1}],
+    [show(3, growing(1, FIRSTS.slice(0, 2)), 'thinking'), {type: 'expect', revision: 4}, {type: 'await', branch: 3}],
+  ];
+  for (const events of vain) assert.equal(run(events, thinking).awaited, null, JSON.stringify(events));
+});
+
 test('another branch takes the place of the awaited one, and a complete one ends the wait', () => {
   assert.equal(run([{type: 'await', branch: 2}], waiting()).awaited.branch, 2);
   const paths = FIRSTS.map(first => [first, 7]);
