@@ -9,7 +9,7 @@ import {
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenOdds, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
-import {bracketParts, forkOf, forkSentence} from '../web/core/row_forks.js';
+import {bracketParts, forkOf, forkSentence, partingPhrase} from '../web/core/row_forks.js';
 import {isJoined, tokenOverlaps} from '../web/core/token_spacing.js';
 import {isPartOfWord, sharedButtons} from '../web/core/row_tokens.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
@@ -78,12 +78,13 @@ const labelOf = (row, letters) => (row.changing ? ROW_CHANGING : shareLabel(row,
  * @param {BranchViewState} state
  */
 export function nameRows(container, state) {
-  const elements = childrenOf(container), typed = state.shown?.before ?? '';
-  state.drawn.rows.forEach((row, index) => {
+  const elements = childrenOf(container), typed = state.shown?.before ?? '', {rows} = state.drawn;
+  rows.forEach((row, index) => {
     const age = isInert(state, row) ? (state.textChanged ? 'of an older text' : 'from before your change') : '';
+    const fork = forkOf(rows, index), parting = fork && partingPhrase(fork, row, typed);
     const label = spokenOdds(labelOf(row, lettersBefore(row, typed)));
-    const parts = [`Branch ${index + 1}`, age, row.pinned && REST_OF_CHOICE, changedPhrase(row, typed), label, cutPhrase(row), stopPhrase(row)];
-    setAttribute(elements[index], 'aria-label', parts.filter(Boolean).join(', '));
+    const own = [row.pinned && REST_OF_CHOICE, parting, changedPhrase(row, typed), label, cutPhrase(row), stopPhrase(row)];
+    setAttribute(elements[index], 'aria-label', [`Branch ${index + 1}`, age, ...own].filter(Boolean).join(', '));
   });
 }
 
@@ -115,7 +116,7 @@ function paintTokens(tokens, row, {letters, fork}) {
   const shared = sharedButtons(row), overlaps = tokenOverlaps(row.pieces, letters);
   const buttons = row.pieces.map((piece, index) => {
     const button = elements[index] ?? makeToken(tokens, index);
-    paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, fork from row ${fork.row + 1}` : ''));
+    paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, here it parts from branch ${fork.row + 1}` : ''));
     setAttribute(button, 'data-shared', index < shared);
     setAttribute(button, 'data-joined', isJoined(row.pieces, index, letters));
     setAttribute(button, 'data-overlaps', overlaps[index].start + overlaps[index].end > 0);

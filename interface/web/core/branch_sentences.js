@@ -337,7 +337,13 @@ export const SHARE_MEANING = 'This is how likely the model finds it, not how goo
  */
 export const awaitSentence = branch => `Branch ${formatNumber(branch + 1)} is inserted as soon as it is complete. Esc gives it up.`;
 
-const SHOWN_BEFORE = 24;   // characters before the caret that are shown
+const LAST = 24;   // characters of the last words of a text
+
+/**
+ * The last words of a text, in few characters; all of it where it has no more.
+ * @param {string} text without spaces at its end
+ */
+export const lastWords = text => (text.length > LAST ? text.slice(-LAST).replace(/^\S*\s/, '') : text);
 
 /**
  * Where the rows continue, if that is not the end of the text; else empty.
@@ -346,9 +352,9 @@ const SHOWN_BEFORE = 24;   // characters before the caret that are shown
  */
 export function caretSentence(text, caret) {
   if (!text.slice(caret).trim()) return '';
-  const before = text.slice(0, caret).trimEnd(), words = before.slice(-SHOWN_BEFORE);
+  const before = text.slice(0, caret).trimEnd(), words = lastWords(before);
   if (!before) return 'The rows continue at the caret: at the beginning of your text.';
-  const shown = words.length < before.length ? `…${words.replace(/^\S*\s/, '')}` : words;
+  const shown = words.length < before.length ? `…${words}` : words;
   return `The rows continue at the caret, after ${quotedText(shown)}. What follows it stays.`;
 }
 

@@ -1,6 +1,8 @@
 // Forks: where a row leaves a row above it that begins with the same tokens.
 /** @import {RowPiece} from './types.d.ts' */
+/** @import {SpokenRow} from './branch_sentences.js' */
 import {formatNumber} from './figures_and_labels.js';
+import {lastWords, spokenBeginning} from './branch_sentences.js';
 
 /** @typedef {{pieces: Pick<RowPiece, 'ids'>[], revision?: number}} ForkingRow */
 /** @typedef {{piece: number, row: number}} Fork the first piece that is a row's own, and the index of the row that it leaves */
@@ -31,6 +33,13 @@ export function forkOf(rows, index) {
  */
 export const forkSentence = ({row}) =>
   `Fork: up to here this row is the same as row ${formatNumber(row + 1)}; from here on it goes another way.`;
+
+/**
+ * The same for a row's name, in which nothing can be seen: the row that it leaves, and the last words that both have.
+ * @type {(fork: Fork, row: SpokenRow, before: string) => string} `before`: the end of the text before the rows
+ */
+export const partingPhrase = (fork, row, before) =>
+  `parts from branch ${formatNumber(fork.row + 1)} after “${lastWords(spokenBeginning(row, before, fork.piece))}”`;
 
 /**
  * A bracket is drawn before the rows. It joins the rows without a fork: their first tokens differ. Returns for each row which part

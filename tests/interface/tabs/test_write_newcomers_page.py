@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -402,7 +403,12 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
         assert sign.count() == bool(begins), index
         if begins:
             assert sign.get_attribute("data-tip").startswith("Fork: up to here this row is the same as row ")
-            assert "fork from row" in sign.locator("xpath=following-sibling::button").first.get_attribute("aria-label")
+            own = sign.locator("xpath=following-sibling::button").first.get_attribute("aria-label")
+            (other,) = re.findall(r", here it parts from branch (\d)$", own)
+            name = visit.page.locator(f"#branches [data-branch='{index}']").get_attribute("aria-label")
+            shared = "".join(visit.pieces(index)[: sign.locator("xpath=preceding-sibling::button").count()])
+            (last,) = re.findall(rf"^Branch {index + 1}, parts from branch {other} after “(.+?)”, ", name)
+            assert last in shared or last.endswith(shared.strip()), name
     expect(legend).to_have_text(": a fork, where a row leaves one above it.")
     expect(both).to_have_text(" and bracket: forks, where rows part.", use_inner_text=False)
     expect(plain).to_be_hidden()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {bracketParts, forkOf, forkSentence} from '../../../../interface/web/core/row_forks.js';
+import {bracketParts, forkOf, forkSentence, partingPhrase} from '../../../../interface/web/core/row_forks.js';
 
 const rowOf = (paths, revision = 1) => ({revision, pieces: paths.map(ids => ({ids: [ids].flat()}))});
 const forks = rows => rows.map((_, index) => forkOf(rows, index));
@@ -39,6 +39,13 @@ test('every fork agrees with a search over all pairs', () => {
 
 test('the sentence names the row that is left', () =>
   assert.equal(forkSentence({piece: 2, row: 0}), 'Fork: up to here this row is the same as row 1; from here on it goes another way.'));
+
+test('in words, a row parts from another one after the last words that both have', () => {
+  const row = texts => ({pieces: texts.map(text => ({text}))}), fork = {piece: 2, row: 0};
+  assert.equal(partingPhrase(fork, row([' the', ' sea', ' and']), 'It was '), 'parts from branch 1 after “the sea”');
+  assert.equal(partingPhrase(fork, row(['ho', 'use', ' and']), 'The light'), 'parts from branch 1 after “lighthouse”');
+  assert.equal(partingPhrase(fork, row([' the keeper of the', ' old lighthouse', ' and']), ''), 'parts from branch 1 after “of the old lighthouse”');
+});
 
 test('a bracket joins the rows that part where the text ends, past those that fork later', () => {
   const own = null, fork = {piece: 1, row: 0};
