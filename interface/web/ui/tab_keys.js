@@ -1,15 +1,15 @@
-// The rows of tabs: their names for screen readers, and the arrow keys, Home and End, which focus a tab and click it, as the
-// ARIA pattern of tabs demands.
+// The rows of tabs: their names and those of the panels for screen readers, and the arrow keys, Home and End, which focus a tab
+// and click it, as the ARIA pattern of tabs demands.
 import {tabAfterKey} from '../core/shortcuts.js';
 import {closestTo} from './events.js';
 import {findAll} from './elements.js';
 
 /** @param {HTMLElement} page */
 export function listenToTabKeys(page) {
-  nameTabRows(page);
-  // The row inside a tab is drawn when that tab is first opened.
+  nameTabs(page);
+  // A panel, and the row inside it, is drawn when its tab is first opened.
   page.addEventListener('click', event => {
-    if (closestTo(event, '[role=tab]')) requestAnimationFrame(() => nameTabRows(page));
+    if (closestTo(event, '[role=tab]')) requestAnimationFrame(() => nameTabs(page));
   });
   page.addEventListener('keydown', event => {
     const tab = closestTo(event, '[role=tab]'), list = tab?.closest('[role=tablist]');
@@ -22,7 +22,11 @@ export function listenToTabKeys(page) {
   });
 }
 
-/** @param {HTMLElement} page */
-function nameTabRows(page) {
+/** Name the rows of tabs, and each panel after its tab. @param {HTMLElement} page */
+function nameTabs(page) {
   for (const list of findAll(page, '.tabs-bar [role=tablist]')) list.ariaLabel = list.closest('.tabs-bar.inner') ? 'Lab' : 'Pages';
+  for (const panel of findAll(page, '.tabs-bar > [role=tabpanel]:not([aria-label])')) {
+    const tab = panel.parentElement?.querySelector(':scope > .tab-wrapper [role=tab][aria-selected=true]');
+    if (tab && panel.checkVisibility()) panel.ariaLabel = tab.textContent;
+  }
 }

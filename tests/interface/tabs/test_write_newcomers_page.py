@@ -482,6 +482,18 @@ def test_the_figures_of_a_token_are_seen_also_above_the_end_of_a_long_list(visit
     assert box["y"] + box["height"] <= 720
 
 
+def test_each_panel_has_the_name_of_its_tab(visit: Visit) -> None:
+    page = visit.page
+    outer = ["Write", "Rewrite", "Highlights", "Type assistant", "Internals", "Lab"]
+    for name in (*outer, "Lesson", "Cache", "Decoding", "Masks", "Speculation", "Write"):
+        visit.open_tab(name)
+        expect(page.get_by_role("tabpanel", name=name, exact=True)).to_be_visible()
+        if name in outer and name != "Lab":
+            expect(page.locator("[role=tabpanel]:visible")).to_have_count(1)
+    names = page.locator("[role=tabpanel]").evaluate_all("panels => panels.map(panel => panel.ariaLabel)")
+    assert sorted(names) == sorted([*outer, "Lesson", "Cache", "Decoding", "Masks", "Speculation"])
+
+
 TOPMOST = """token => {
   const {left, right, top, bottom} = token.getBoundingClientRect();
   return document.elementFromPoint((left + right) / 2, (top + bottom) / 2) === token;
