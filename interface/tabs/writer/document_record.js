@@ -104,7 +104,8 @@ function stepFrom(value) {
     start, removed, inserted, before, after, kind, time, marks: {from: marks.from, before: marks.before, after: marks.after},
     ...(isCount(value.number) ? {number: value.number} : {}), ...authorsFrom(value.authors),
   };
-  if (kind !== 'accept') return step;
+  const accepted = kind === 'reenter' ? acceptedFrom(value.accepted, Infinity) : undefined;
+  if (kind !== 'accept') return accepted ? {...step, accepted} : step;
   const logprobs = Array.isArray(value.logprobs) && value.logprobs.every(Number.isFinite) ? value.logprobs : null;
   const model = value.model === undefined ? {} : {model: labelOf(value.model) || null};
   const written = spansFrom(value.written, inserted.length);

@@ -1,5 +1,5 @@
 // The pieces that were accepted lately and are still unchanged in the text, so that the server keeps their token ids.
-/** @import {AcceptedPiece, AcceptedSpan, Change, HistoryState, NewStep} from './types.d.ts' */
+/** @import {AcceptedPiece, AcceptedSpan, Change, HistoryState, HistoryStep, NewStep} from './types.d.ts' */
 const MOST_PIECES = 10000;   // as many as the server takes when it has lost its tree
 
 /** @typedef {AcceptedSpan & {revision: number}} TrailPiece */
@@ -30,8 +30,18 @@ export class AcceptedTrail {
     this.#pieces = [];
     for (const step of steps.slice(0, position)) {
       this.applyChange(step);
-      this.add(step, revision);
+      this.restoreStep(step, revision);
     }
+  }
+
+  /**
+   * Add the pieces that a step has brought into the text.
+   * @param {HistoryStep} step
+   * @param {number} revision the text's revision after it
+   */
+  restoreStep(step, revision) {
+    this.add(step, revision);
+    this.addMissing(step.accepted ?? [], revision);
   }
 
   /**
@@ -40,10 +50,20 @@ export class AcceptedTrail {
    * @param {number} revision the text's revision
    */
   addFrom(history, revision) {
-    const past = new AcceptedTrail(), known = this.#pieces;
+    const past = new AcceptedTrail();
     past.restoreFrom(history, revision);
-    const missing = past.#pieces.filter(piece => known.every(({start, end}) => piece.end <= start || piece.start >= end));
-    this.#pieces = [...known, ...missing].slice(-MOST_PIECES);
+    this.addMissing(past.spans, revision);
+  }
+
+  /**
+   * Add those of some pieces of the text where no piece is known.
+   * @param {AcceptedSpan[]} spans
+   * @param {number} revision the text's revision
+   */
+  addMissing(spans, revision) {
+    const known = this.#pieces;
+    const missing = spans.filter(piece => known.every(({start, end}) => piece.end <= start || piece.start >= end));
+    this.#pieces = [...known, ...missing.map(piece => ({...piece, revision}))].slice(-MOST_PIECES);
   }
 
   /**

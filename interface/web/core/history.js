@@ -1,5 +1,8 @@
 // The history of a document: its steps as changes, the position of the text among them, and abandoned texts.
-/** @import {AbandonedText, AuthorRun, ConversationState, HistoryState, HistoryStep, Moment, NewStep, Span, TextState, Turn} from './types.d.ts' */
+/**
+ * @import {AbandonedText, AcceptedSpan, AuthorRun, ConversationState, HistoryState, HistoryStep, Moment, NewStep, Span, TextState, Turn}
+ *   from './types.d.ts'
+ */
 import {agreeWithSpans, changeWithAuthors, earlierRuns, lengthOfRuns, runsAfterChange, runsAfterStep, runsWithin} from './authorship.js';
 import {applyChange, changeBetween, changeFits, inverseChange, lengthDifference, removesWords} from './difference.js';
 import {redoSpans, spansAfterChange, spansPatch, spansWithin, undoSpans} from './chosen_spans.js';
@@ -147,6 +150,14 @@ export class EditHistory {
   /** The number of the step before the position; 0 if there is none. */
   get number() { return this.steps[this.position - 1]?.number ?? 0; }
 
+  /**
+   * Keep the accepted pieces of the text with the last step, which went back to an earlier text.
+   * @param {AcceptedSpan[]} accepted
+   */
+  keepAccepted(accepted) {
+    if (accepted.length) this.steps[this.position - 1].accepted = accepted;
+  }
+
   /** Let no later change join the last step: something else was done between. */
   close() { this.#open = false; }
 
@@ -268,7 +279,11 @@ export class EditHistory {
       const step = this.steps[index];
       if (step.kind === 'accept') found.push(this.#momentOf('accepted', index, then));
       then = stateBefore(then, step);
-      if (step.turn) found.push({kind: step.kind, at: index, time: step.time, before: '', text: then.text, earlier: step.turn.before});
+      const moment = {kind: step.kind, at: index, time: step.time};
+      // The moment of an accepted piece is listed already.
+      const left = step.kind === 'reenter' && step.removed !== '' && this.steps[index - 1]?.kind !== 'accept';
+      if (step.turn) found.push({...moment, before: '', text: then.text, earlier: step.turn.before});
+      else if (left) found.push({...moment, before: contextBefore(then.text, step.start), text: step.removed});
     }
     then = state;
     for (let index = this.position; index < this.steps.length; index += 1) {

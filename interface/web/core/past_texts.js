@@ -8,10 +8,11 @@ const MOST_STEPS = 300;   // before the present text, and after it
 
 /** @typedef {{steps: HistoryStep[], position: number, left: AbandonedText[]}} PastSource a history */
 /** @typedef {{state: TextState, caret: number, at?: number, index?: number, step?: HistoryStep}} PastState */
+/** @typedef {{kind: string, at?: number, index?: number}} PastMoment of the history */
 /**
- * @typedef {{at: number} | {index: number} | {text: string, spans: Span[], of: {kind: string, at?: number, index?: number} | null}} Destination
- *   how a text is reached: the position in the history, the index among the abandoned texts, or a new step that writes it with
- *   these chosen spans; `of` is the moment that it is the beginning of, null for the present text
+ * @typedef {{moment: PastMoment} | {text: string, spans: Span[], of: PastMoment | null}} Destination how a text is reached: the
+ *   moment that had it, or a new step that writes it with these chosen spans; `of` is the moment that it is the beginning of,
+ *   null for the present text
  */
 
 /**
@@ -56,19 +57,25 @@ const textBefore = ({state, caret}) => state.text.slice(0, caret);
 export function pastTexts(history, state) {
   /** @type {PastText[]} */
   const found = [];
+  /** @type {string | null} */
+  let source = null;   // of a text that was gone back to: the texts between it and its source were left
   for (const past of statesOf(history, state)) {
-    const {step} = past, text = textBefore(past), taken = Boolean(step);
-    if (!step || removesWords(step)) found.push({text, taken});
-    if (step?.kind === 'accept') found.push(...acceptedTexts(text, step));
-    if (step?.kind === 'reenter') found.push({text, taken}, {text: applyChange(past.state.text, step).slice(0, step.after[0]), taken});
+    const {step} = past, text = textBefore(past), stepTaken = source === null;
+    const there = step?.kind === 'reenter' ? applyChange(past.state.text, step).slice(0, step.after[0]) : null;
+    if (text === source) source = null;
+    if (stepTaken) source = there;
+    const taken = step !== undefined && source === null;
+    if (!step || removesWords(step) || there !== null) found.push({text, taken});
+    if (step?.kind === 'accept') found.push({text, taken}, {...acceptedText(text, step), taken: stepTaken});
+    if (there !== null) found.push({text: there, taken: stepTaken});
   }
   return found;
 }
 
-/** @type {(base: string, step: HistoryStep) => PastText[]} */
-function acceptedTexts(base, {inserted, logprobs, healed}) {
+/** @type {(base: string, step: HistoryStep) => PastText} */
+function acceptedText(base, {inserted, logprobs, healed}) {
   const p = logprobs?.length && !healed ? Math.exp(logprobs.reduce((all, one) => all + one, 0)) : null;
-  return [{text: base, taken: true}, {text: base + inserted, base, p, taken: true}];
+  return {text: base + inserted, base, p};
 }
 
 /**
@@ -83,10 +90,12 @@ export function destinationOf(text, history, state) {
   let longer = state.text.startsWith(text) ? {state, caret: text.length} : null;
   for (const past of statesOf(history, state)) {
     const before = textBefore(past);
-    if (before === text) return past.at === undefined ? {index: past.index ?? 0} : {at: past.at};
+    if (before === text) return {moment: momentOf(past)};
     if (!longer && before.startsWith(text)) longer = past;
   }
   if (!longer) return null;
-  const {at, index} = longer, of = index !== undefined ? {kind: 'left', index} : at !== undefined ? {kind: 'accepted', at} : null;
-  return {text, spans: spansWithin(longer.state.spans, 0, text.length), of};
+  return {text, spans: spansWithin(longer.state.spans, 0, text.length), of: longer.state === state ? null : momentOf(longer)};
 }
+
+/** @type {(past: PastState) => PastMoment} */
+const momentOf = ({at, index}) => (index === undefined ? {kind: 'accepted', at} : {kind: 'left', index});

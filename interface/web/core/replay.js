@@ -66,7 +66,7 @@ export function replayOf({text, spans, history: stored}) {
  * @returns {HistoryState}
  */
 export function historyToReplay({steps, position, authors}) {
-  const kept = steps.slice(0, position).map(({ids: _ids, logprobs, ...step}) => {
+  const kept = steps.slice(0, position).map(({ids: _ids, accepted: _accepted, logprobs, ...step}) => {
     if (!logprobs?.length) return step;
     return {...step, logprobs: [Number(logprobs.reduce((sum, one) => sum + one, 0).toFixed(4))]};
   });

@@ -463,9 +463,15 @@ export interface NewStep extends Change {
 
 /**
  * A step of the history, with what it did to the chosen spans. Steps of older versions have no number, which grows with
- * each step of a document. A step that goes back to an earlier text has the authors of that text.
+ * each step of a document. A step that goes back to an earlier text has the authors of that text, and its accepted
+ * pieces.
  */
-export interface HistoryStep extends NewStep { marks: SpansPatch; number?: number; authors?: AuthorRun[] }
+export interface HistoryStep extends NewStep {
+  marks: SpansPatch;
+  number?: number;
+  authors?: AuthorRun[];
+  accepted?: AcceptedSpan[];
+}
 
 /** A text with its chosen spans, and the conversation before it. */
 export interface TextState { text: string; spans: Span[]; earlier?: ConversationState }

@@ -144,10 +144,10 @@ export class BranchController {
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('blur', () => dispatch(this.#keyed, 'announceTab', {text: null}));
     draft.box.addEventListener('focus', () => { if (this.#keyed.branchView.state() === 'settled') this.#announceTab(); });
-    onDetail(draft, 'change', ({kind, text}) => {
+    onDetail(draft, 'change', ({kind, text, step}) => {
       if (kind === 'undo' || kind === 'redo') this.#confirm(kind === 'undo' ? 'undone' : 'redone', text);
       if (!PROMPT_KINDS.includes(kind)) this.edits.textChanged();
-      if (kind !== 'accept') this.#update(kind);
+      if (kind !== 'accept') this.#update(kind, step);
     });
     // A composition that is given up changes nothing, but a request has waited for its end.
     draft.box.addEventListener('compositionend', () => setTimeout(() => this.#update('caret')));
@@ -228,14 +228,16 @@ export class BranchController {
   /**
    * The text or the caret has changed: show the view that is known, and request the rest.
    * @param {string} [kind] of the draft's change
+   * @param {string} [step] the kind of the step that was undone or redone
    */
-  #update(kind = 'caret') {
+  #update(kind = 'caret', step = '') {
     const {draft, known, hooks} = this, revision = draft.sync(), text = draft.before;
     if (draft.composing) return;
     this.#veil();
     this.#forgetOtherPrompts();
-    // A redo leads to what was accepted, and to what was left of its row.
-    this.pinned = kind === 'redo' ? this.#pinnedAfter.get(text) ?? null : null;
+    // A redo leads to what was accepted, and to what was left of its row. So does the undo of a step to an earlier text.
+    const returns = step === 'reenter' ? kind === 'undo' : kind === 'redo';
+    this.pinned = returns ? this.#pinnedAfter.get(text) ?? null : null;
     if (kind === 'load') this.#pinnedAfter.clear();
     if (kind === 'caret') this.ghost.moved();
     else this.ghost.edited();

@@ -2,7 +2,7 @@
 //
 // Every change of the text or of the caret's position makes a new revision. Events: `change` {revision, kind}, where kind is
 // type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a turn, and with the `text` that
-// undo and redo have put there or taken away; `caret` {caret, selected} at every move; `side` {verb, step} when a step beside
+// undo and redo have put there or taken away and the kind of their `step`; `caret` {caret, selected} at every move; `side` {verb, step} when a step beside
 // the text is taken, undone or redone.
 /**
  * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, HistoryState, Moment, NewStep, Span, TextState}
@@ -192,28 +192,30 @@ export class TextOwner extends EventTarget {
    * Go back to the text of a moment, as one new step. Returns false if that text is no longer known.
    * @param {Moment} moment
    */
-  reenter(moment) {
+  reenter(moment) { return this.#goBack(moment); }
+
+  /** @param {Moment} moment @param {Span} [caret] where it goes, unless it goes where it was at that moment */
+  #goBack(moment, caret) {
     if (this.composing) return false;
     this.sync();
     const goal = this.#history.goal(moment, this.#state), authors = this.#history.goalAuthors(moment, this.#state);
     const past = moment.at === undefined ? undefined : {steps: [...this.#history.steps], position: moment.at};
-    if (goal) this.#enter(goal, authors, past);
+    if (goal) this.#enter({...goal, caret: caret ?? goal.caret}, authors, past);
     return goal !== null;
   }
 
   /**
-   * Go to a text before the caret that the document has had: by undo or redo where the history holds it, else as one new step.
-   * What follows the caret stays in the second case. Returns false if the document never had that text.
+   * Go to a text before the caret that the document has had, as one new step, so that undo leads back from there. What follows
+   * the caret stays unless the history holds the text. Returns false if the document never had that text.
    * @param {string} text
    */
   goTo(text) {
     if (this.composing) return false;
     this.sync();
-    const found = destinationOf(text, this.#history, this.#state), {position} = this.#history;
+    const found = destinationOf(text, this.#history, this.#state), {length} = text;
     if (!found) return false;
-    if ('at' in found) return this.#travel(found.at < position ? 'undo' : 'redo', Math.abs(found.at - position));
-    if ('index' in found) return this.reenter({...NO_MOMENT, kind: 'left', index: found.index});
-    const [, end] = this.selection, {length} = text, {spans, of} = found;
+    if ('moment' in found) return this.#goBack({...NO_MOMENT, ...found.moment}, [length, length]);
+    const [, end] = this.selection, {spans, of} = found;
     const later = spansWithin(this.#spans, end, this.text.length).map(([from, to]) => /** @type {Span} */ ([from + length, to + length]));
     const known = of && this.#history.goalAuthors({...NO_MOMENT, ...of}, this.#state);
     const authors = known ? [...runsWithin(known, 0, length), ...runsWithin(this.authors, end, Infinity)] : undefined;
@@ -311,6 +313,7 @@ export class TextOwner extends EventTarget {
       this.#record(step, [], {spans: goal.spans, authors});
     }
     if (past) this.#trail.addFrom(past, this.revision + 1);
+    if (change.removed || change.inserted) this.#history.keepAccepted(this.#trail.spans);
     this.#makeRevision('reenter');
   }
 
@@ -327,32 +330,27 @@ export class TextOwner extends EventTarget {
   }
 
   /**
-   * Undo or redo so many steps, as one change. Returns whether there was one.
+   * Undo or redo a step of the text. Returns whether there was one.
    * @param {'undo' | 'redo'} verb
-   * @param {number} [count]
    */
-  #travel(verb, count = 1) {
+  #travel(verb) {
     if (this.composing) return false;
     this.sync();
-    const undoes = verb === 'undo';
-    let state = this.#state, selection = this.#selection, moved = 0;
-    for (let step = this.#history[verb](); step; step = ++moved < count ? this.#history[verb]() : null) {
-      const change = undoes ? inverseChange(step) : step;
-      if (!changeFits(state.text, change)) {
-        this.#dropUnfitting(undoes);
-        break;
-      }
-      state = (undoes ? stateBefore : stateAfter)(state, step);
-      this.#trail.applyChange(change);
-      if (!undoes && step.ids) this.#trail.add(step, this.revision + 1);
-      selection = undoes ? step.before : step.after;
+    const undoes = verb === 'undo', step = this.#history[verb]();
+    if (!step) return false;
+    const change = undoes ? inverseChange(step) : step;
+    if (!changeFits(this.#text, change)) {
+      this.#dropUnfitting(undoes);
+      return false;
     }
-    if (!moved) return false;
-    const change = changeBetween(this.#text, state.text);
-    this.#write(change, selection);
+    const state = (undoes ? stateBefore : stateAfter)(this.#state, step);
+    this.#trail.applyChange(change);
+    if (!undoes) this.#trail.restoreStep(step, this.revision + 1);
+    else if (step.kind === 'reenter') this.#trail.addFrom(this.#history.state(), this.revision + 1);
+    this.#write(change, undoes ? step.before : step.after);
     this.#text = this.text;
     [this.#spans, this.#earlier] = [state.spans, state.earlier];
-    this.#makeRevision(verb, change.inserted || change.removed);
+    this.#makeRevision(verb, {text: change.inserted || change.removed, step: step.kind});
     return true;
   }
 
@@ -389,11 +387,11 @@ export class TextOwner extends EventTarget {
     this.#writing = false;
   }
 
-  /** @param {string} kind @param {string} [text] that was put there or taken away, where listeners need it */
-  #makeRevision(kind, text) {
+  /** @param {string} kind @param {{text?: string, step?: string}} [moved] of an undo or a redo */
+  #makeRevision(kind, moved = {}) {
     this.revision += 1;
     this.#caretPosition = this.caret;
     this.#selection = this.selection;
-    dispatch(this, 'change', {revision: this.revision, kind, ...(text === undefined ? {} : {text})});
+    dispatch(this, 'change', {revision: this.revision, kind, ...moved});
   }
 }

@@ -291,6 +291,37 @@ def test_the_session_shows_seen_chosen_and_undone_texts_and_a_click_returns_to_t
     assert tree.text == after
 
 
+STANDING = """() => [
+  document.querySelector('#document textarea').value, document.querySelector('#document textarea').selectionStart,
+  [...document.querySelectorAll('.mirror .chosen')].map(one => one.textContent),
+  [...document.querySelectorAll('#branches .branch')].map(one => [one.hasAttribute('data-pinned'), one.textContent]),
+]"""
+
+
+def test_undo_after_a_click_in_the_session_brings_back_the_text_its_marks_and_its_rows(tree: Visit) -> None:
+    texts = write_a_session(tree)
+
+    def standing() -> Any:
+        tree.wait_until_settled()
+        draw_again(tree)
+        return tree.page.evaluate(STANDING)
+
+    before = standing()
+    assert before[0] == texts[4]
+    for text in (texts[3], texts[1], ""):
+        tree.page.locator(f'#tree [data-key="={text}"]').dispatch_event("click")
+        assert tree.text == text
+        if text:
+            standing()
+        tree.page.locator("#document textarea").focus()
+        tree.page.keyboard.press("Control+z")
+        assert standing() == before, f"after a click on {text!r}"
+        tree.page.keyboard.press("Control+Shift+z")
+        assert tree.text == text, "redo goes there again"
+        tree.page.locator("#undo").click()
+        assert standing() == before
+
+
 def test_an_undone_beginning_lies_beside_the_piece_that_was_taken_instead(tree: Visit) -> None:
     box = tree.page.locator("#document textarea")
     first, longer = (f"Alt+{'Shift+' * shift}Digit1" for shift in (0, 1))

@@ -191,13 +191,62 @@ def test_returning_to_a_text_of_the_history_is_one_change_and_loses_nothing(box:
     before = box.get("[owner.revision, owner.spans]")
     assert box.kinds[-1] == "accept"
     assert box.do("return owner.goTo('Once upon')")
-    assert (box.text, box.caret, box.kinds) == ("Once upon", 9, ["undo"])
+    assert (box.text, box.caret, box.kinds) == ("Once upon", 9, ["reenter"])
     assert box.get("owner.spans") == [[4, 9]]
     assert box.get("owner.trail(-1, 0)") == [[4, [1], False]]
     assert box.do("return owner.goTo('Once upon a time')")
-    assert (box.text, box.kinds) == ("Once upon a time", ["redo"])
+    assert (box.text, box.kinds) == ("Once upon a time", ["reenter"])
     assert [box.get("owner.revision"), box.get("owner.spans")] == [before[0] + 2, before[1]]
     assert box.get("owner.trail(-1, 0)") == [[4, [1], False], [9, [1], False], [11, [1], False]]
+
+
+def test_undo_after_returning_to_a_text_brings_back_the_one_that_was_left_and_redo_returns_again(
+    box: TextBoxPage,
+) -> None:
+    box.type("Once")
+    box.pause()
+    for piece in (" upon", " a", " time"):
+        box.accept(piece)
+    box.undo()
+    box.pause()
+    box.type(" tree stood")
+    box.accept(" there")
+    look = "[owner.text, owner.selection, owner.spans, owner.authors, owner.trail(-1, 0)]"
+    left, others = box.get(look), ["Once upon a time", "Once upon a", "Once upon", "Once", ""]
+    for text in others:
+        assert box.do("return owner.goTo(argument)", text)
+        assert (box.text, box.caret) == (text, len(text))
+        there = box.get(look)
+        box.undo()
+        assert box.get(look) == left, text
+        box.redo()
+        assert box.get(look) == there
+        box.undo()
+    box.undo()
+    box.undo()
+    assert box.text == "Once upon a"
+    undone, later = box.get(look), "Once upon a tree stood there"
+    assert box.do("return owner.goTo(argument)", later), "a text that was undone"
+    assert box.get(look)[2:] == left[2:]
+    box.undo()
+    assert box.get(look) == undone
+    box.redo()
+    assert box.text == later
+
+
+def test_what_was_accepted_is_known_after_undo_of_two_returns_to_earlier_texts(box: TextBoxPage) -> None:
+    for piece in ("Once", " upon", " a"):
+        box.accept(piece)
+    box.do("owner.goTo('Once'); owner.goTo('Once upon a')")
+    trail = box.get("owner.trail(-1, 0)")
+    assert trail == [[0, [1], False], [4, [1], False], [9, [1], False]]
+    box.do("owner.goTo('')")
+    for _ in ("as it is", "after it was stored and opened"):
+        box.undo()
+        assert (box.text, box.get("owner.trail(-1, 0)")) == ("Once upon a", trail)
+        box.redo()
+        assert (box.text, box.get("owner.trail(-1, 0)")) == ("", [])
+        box.do("owner.load(JSON.parse(JSON.stringify(owner.state())))")
 
 
 def test_a_text_that_was_left_stays_listed_and_can_be_returned_to(box: TextBoxPage) -> None:
@@ -207,7 +256,7 @@ def test_a_text_that_was_left_stays_listed_and_can_be_returned_to(box: TextBoxPa
     box.accept(" a")
     box.do("owner.goTo('Once')")
     box.accept(" more")
-    assert box.get("owner.left.map(({inserted}) => inserted)") == [" upon a"]
+    assert box.get("owner.moments.map(({text}) => text)") == [" more", " a", " upon"]
     assert {"Once", "Once more", "Once upon a"} <= set(box.get("owner.pastTexts.map(({text}) => text)"))
     assert box.do("return owner.goTo('Once upon a')")
     assert (box.text, box.get("owner.spans")) == ("Once upon a", [[4, 9], [9, 11]])

@@ -141,6 +141,13 @@ test('an accepted step has token ids only if all are ids', () => {
   assert.notEqual(stepsOf(ACCEPTED)[0].ids, ACCEPTED.ids);
 });
 
+test('a step that went back to an earlier text has its accepted pieces, if that is a list', () => {
+  const piece = {start: 0, end: 4, ids: [1], healed: false}, back = {...STEP, kind: 'reenter'};
+  assert.deepEqual(stepsOf({...back, accepted: [piece, 7]}), [{...back, accepted: [piece]}]);
+  assert.deepEqual(stepsOf({...back, accepted: 'x'}), [back]);
+  assert.deepEqual(stepsOf({...STEP, accepted: [piece]}), [STEP]);
+});
+
 test('an accepted step is healed only where that is said, and has log-probabilities where they are numbers', () => {
   for (const healed of [1, 'true', null, undefined, false]) assert.equal(stepsOf({...ACCEPTED, healed})[0].healed, false);
   for (const logprobs of [['1'], [NaN], [null], null, 'x', {}]) assert.equal(stepsOf({...ACCEPTED, logprobs})[0].logprobs, null);

@@ -133,6 +133,15 @@ test('stored pieces are restored, with a revision of their own', () => {
   assert.deepEqual(other.since(6, 8), [[0, [1], false]]);
 });
 
+test('a step back to an earlier text brings the accepted pieces of that text', () => {
+  const pieces = [{start: 0, end: 4, ids: [9], healed: false}, {start: 4, end: 6, ids: [8], healed: false}];
+  const back = {start: 0, removed: 'Once ', inserted: '', accepted: pieces}, trail = trailOf(accepted(0, 'gone'));
+  const steps = [accepted(0, 'Once '), accepted(5, 'upon', [2]), accepted(9, ' a', [3])].map(step => ({...step, removed: ''}));
+  trail.restoreFrom({steps: [...steps, back], position: 4}, 3);
+  assert.deepEqual(trail.spans, [pieces[0], {...pieces[1], ids: [3]}], 'where one is known it stays');
+  assert.deepEqual(trail.since(2, 6), [[0, [9], false], [4, [3], false]]);
+});
+
 test('the steps of a history leave the pieces that are still unchanged', () => {
   const steps = [
     {...accepted(0, 'Once '), removed: ''}, {...accepted(5, 'upon', [2]), removed: ''}, {start: 9, removed: '', inserted: ' a'},

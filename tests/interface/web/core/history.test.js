@@ -218,6 +218,17 @@ test('a long text that an undone step had replaced is abandoned too', () => {
   assert.deepEqual(new Set(page.texts('left')), new Set([longest, detour]));
 });
 
+test('a text that was left for an earlier one is listed, unless an accepted piece ends it', () => {
+  const page = new Page();
+  page.accept('Once');
+  page.write(' upon a time');
+  page.change({start: 4, removed: ' upon a time', inserted: ''}, {kind: 'reenter'});
+  page.accept(' more');
+  page.change({start: 4, removed: ' more', inserted: ''}, {kind: 'reenter'});
+  assert.deepEqual(page.moments().map(({kind, text}) => [kind, text]), [['accepted', ' more'], ['reenter', ' upon a time'], ['accepted', 'Once']]);
+  assert.deepEqual(page.texts('reenter'), ['Once upon a time']);
+});
+
 test('undone removals alone are not kept', () => {
   const page = new Page();
   page.accept('one two');

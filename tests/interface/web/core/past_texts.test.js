@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
+import {changeBetween} from '../../../../interface/web/core/difference.js';
 import {EditHistory, stateAfter, stateBefore} from '../../../../interface/web/core/history.js';
 import {destinationOf, pastTexts} from '../../../../interface/web/core/past_texts.js';
 import {withDice} from '../../../support/scripts/dice.js';
@@ -10,11 +11,11 @@ class Writer {
   state = {text: '', spans: []};
   time = 0;
 
-  #add(change, kind, more = {}) {
+  #add(change, kind, more = {}, goal = undefined) {
     const {start, removed, inserted} = change, spans = this.state.spans;
     const step = {start, removed, inserted, before: [this.state.text.length, this.state.text.length], after: [start + inserted.length, start + inserted.length],
       kind, time: this.time += 1e6, ...more};
-    const next = this.history.add(step, this.state, {marks: kind === 'accept' ? [[0, inserted.length]] : []});
+    const next = this.history.add(step, this.state, {marks: kind === 'accept' ? [[0, inserted.length]] : [], goal});
     this.state = {text: this.state.text.slice(0, start) + inserted + this.state.text.slice(start + removed.length), spans: next};
     assert.ok(spans !== undefined);
   }
@@ -36,6 +37,12 @@ class Writer {
   redo() {
     const step = this.history.redo();
     if (step) this.state = stateAfter(this.state, step);
+  }
+
+  // Go to a text of the history as one new step.
+  go(text) {
+    const goal = this.history.goal(this.to(text).moment, this.state), change = changeBetween(this.state.text, text);
+    this.#add(change, 'reenter', {}, goal.spans);
   }
 
   get texts() { return pastTexts(this.history, this.state); }
@@ -75,7 +82,7 @@ test('undone texts and abandoned ones are kept', () => {
   assert.ok(textsOf(writer).includes('Once upon a'));
   writer.accept(' the');
   assert.ok(textsOf(writer).includes('Once upon a'), 'it was abandoned');
-  assert.deepEqual(writer.to('Once upon a'), {index: 0});
+  assert.deepEqual(writer.to('Once upon a'), {moment: {kind: 'left', index: 0}});
 });
 
 test('the texts on the way to the present one are told from those that were undone', () => {
@@ -86,6 +93,40 @@ test('the texts on the way to the present one are told from those that were undo
   writer.accept(' was dusting the keys');
   const taken = new Set(writer.texts.filter(one => one.taken).map(({text}) => text));
   assert.deepEqual(textsOf(writer).map(text => [text, taken.has(text)]), [['Once', true], ['Once was dust', false], ['Once was dusting the keys', true]]);
+});
+
+test('a text that was left by going back to an earlier one is not on the way to the present one', () => {
+  const writer = new Writer();
+  writer.type('Once');
+  writer.accept(' was dust');
+  writer.go('Once');
+  writer.accept(' was dusting the keys');
+  const takenOf = () => textsOf(writer).filter(text => writer.texts.some(one => one.text === text && one.taken));
+  assert.deepEqual(textsOf(writer), ['Once', 'Once was dust', 'Once was dusting the keys']);
+  assert.deepEqual(takenOf(), ['Once', 'Once was dusting the keys']);
+  writer.go('Once was dust');
+  writer.accept('ing the keys');
+  assert.deepEqual(takenOf(), ['Once', 'Once was dust', 'Once was dusting the keys']);
+});
+
+test('undo after going to a text brings back the text before, and redo goes there again', () => {
+  withDice(40, dice => {
+    const writer = new Writer();
+    for (let count = 0; count < 20; count += 1) {
+      const verb = dice.among(['type', 'accept', 'accept', 'undo', 'redo']);
+      if (verb === 'type' || verb === 'accept') writer[verb](` ${dice.text(3)}`);
+      else writer[verb]();
+      const {state} = writer, others = writer.texts.filter(({text}) => text !== state.text && writer.to(text).moment);
+      if (!others.length) continue;
+      const {text} = dice.among(others), spans = writer.history.goal(writer.to(text).moment, state).spans;
+      writer.go(text);
+      assert.deepEqual([writer.state.text, writer.state.spans], [text, spans]);
+      writer.undo();
+      assert.deepEqual([writer.state.text, writer.state.spans], [state.text, state.spans]);
+      writer.redo();
+      assert.deepEqual([writer.state.text, writer.state.spans], [text, spans]);
+    }
+  });
 });
 
 test('typed words that were removed are kept, and letters are not', () => {
@@ -103,9 +144,9 @@ test('a text of the history is restored by its position, before or after the pre
   writer.accept(' upon');
   writer.accept(' a');
   writer.undo();
-  assert.deepEqual(writer.to('Once'), {at: 1});
-  assert.deepEqual(writer.to('Once upon a'), {at: 3});
-  assert.deepEqual(writer.to(''), {at: 0});
+  assert.deepEqual(writer.to('Once'), {moment: {kind: 'accepted', at: 1}});
+  assert.deepEqual(writer.to('Once upon a'), {moment: {kind: 'accepted', at: 3}});
+  assert.deepEqual(writer.to(''), {moment: {kind: 'accepted', at: 0}});
 });
 
 test('the beginning of a text is written by a step of its own, with the marks that it had', () => {
@@ -134,9 +175,7 @@ test('every text that a random session has had before its caret can be restored'
       for (const {text} of writer.texts) assert.ok(had.has(text), JSON.stringify(text));
       for (const [index] of writer.history.steps.entries()) {
         const then = writer.history.goal({kind: 'accepted', at: index}, writer.state).text, found = writer.to(then);
-        if ('at' in found) assert.equal(writer.history.goal({kind: 'accepted', at: found.at}, writer.state).text, then);
-        else if ('index' in found) assert.equal(writer.history.goal({kind: 'left', index: found.index}, writer.state).text, then);
-        else assert.equal(found.text, then);
+        assert.equal(found.moment ? writer.history.goal(found.moment, writer.state).text : found.text, then);
       }
       assert.equal(writer.history.position, present);
     }
