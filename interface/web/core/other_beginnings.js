@@ -1,6 +1,6 @@
 // The entries of *Everything else*: beginnings that no row has, and other continuations of beginnings that several rows have.
 /** @import {Branch, DrawnOther, Odds, OtherBeginning, Row, View} from './types.d.ts' */
-import {isCertain, leastShare, oddsTogether, sumOf} from './shares.js';
+import {isCertain, oddsTogether, sumOf} from './shares.js';
 import {oddsOfAll} from './reheated_odds.js';
 
 const LEAST_LEFT = 1e-6; // the least probability of other ways on that is listed
@@ -37,7 +37,7 @@ export function otherBeginnings(view, rows, odds) {
 /**
  * The likeliest words that no row begins with, those of branches that are not shown among them, and what edited rows that
  * begin alike leave of their beginning. The share is an upper bound where it is not known whether a word goes on, and never
- * more than `left`, what the rows leave. The order is by what each has at least: one bound may hold for many unlikely words.
+ * more than `left`, what the rows leave. The order is by the shown figure, bounds last: a bound may be that of many words.
  * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
  */
 export function otherWords(view, rows, left) {
@@ -49,9 +49,10 @@ export function otherWords(view, rows, left) {
     if (!entry.next_word) return [];
     const {share, error} = entry.next_word, bound = !isCertain(entry.next_word) || error > share * MOST_PART;
     const p = bound ? Math.min(share + error, left) : share;
-    return [{...entry, odds: bound ? {p, bound} : {p}, raw: p, least: bound ? leastShare(entry.next_word) : p}];
+    return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
   });
-  return [...words, ...otherwise.map(entry => ({...entry, least: entry.odds.p}))].sort((one, other) => other.least - one.least || other.odds.p - one.odds.p);
+  const isBound = (/** @type {DrawnOther} */ {odds: {bound}}) => Number(Boolean(bound));
+  return [...words, ...otherwise].sort((one, other) => isBound(one) - isBound(other) || other.odds.p - one.odds.p);
 }
 
 /**

@@ -85,7 +85,7 @@ const ROUNDING = 2e-6;            // of a lower bound, since the server rounds s
 export const isCertain = ({error}) => error <= MOST_WORD_ERROR;
 
 /** @type {(word: {share: number, error: number}) => number} the least that its share can be */
-export const leastShare = ({share, error}) => (share - error > ROUNDING ? share - error : 0);
+const leastShare = ({share, error}) => (share - error > ROUNDING ? share - error : 0);
 
 /**
  * Give each row the share of its next word, as the view has it. Where it is not known well, the share is the least that
