@@ -86,10 +86,10 @@ const makeNode = () => makeSvg('g', {class: 'node', role: 'treeitem', tabindex: 
 
 /** @type {(element: SVGElement, laid: LaidNode) => void} */
 function paintNode(element, laid) {
-  const {node, depth, x, y, width, height, label, figure} = laid, at = textPositions(laid), {state, here, inert, key, text, odds} = node;
+  const {node, parent, depth, x, y, width, height, label, figure} = laid, at = textPositions(laid), {state, here, inert, key, text, odds} = node;
   setAttributes(element, {
     'data-key': key, 'data-state': state, 'data-here': here, 'data-inert': inert, 'data-text': text, 'data-p': odds?.p,
-    'data-clicks': Boolean(node.piece || node.goal !== undefined), 'aria-level': depth + 1, 'aria-label': nodeName(node),
+    'data-clicks': Boolean(node.piece || node.goal !== undefined), 'aria-level': depth + 1, 'aria-label': nodeName(node, parent?.node.text),
     'aria-current': here,
   });
   setAttributes(find(element, '.hit', SVGElement), {x: pixels(x), y: pixels(y - height / 2), width: pixels(width), height: pixels(height)});

@@ -240,7 +240,8 @@ export class TreeView extends EventTarget {
     this.#described = node;
     const {branch, piece} = node?.piece ?? {};
     this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert ? {branch, piece} : null);
-    setText(find(this.panel, '.tree-says'), node ? nodeSentence(node) : this.#sentence(this.painter.layout?.nodes ?? []));
+    const nodes = this.painter.layout?.nodes ?? [], before = nodes.find(laid => laid.node === node)?.parent?.node.text;
+    setText(find(this.panel, '.tree-says'), node ? nodeSentence(node, before) : this.#sentence(nodes));
     this.#showBan();
   }
 

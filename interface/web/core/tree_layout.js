@@ -76,7 +76,7 @@ function measuredNodes(root, full) {
 /** @type {(next: {node: TreeNode, parent: LaidNode | null, flow: number}, full: number) => LaidNode} */
 function measuredNode({node, parent, flow}, full) {
   const out = node.reached && node.children.length ? full : flow;
-  const label = nodeLabel(node), figure = node.note ?? (node.odds ? formatPercent(node.odds) : '');
+  const label = nodeLabel(node, parent?.node.text), figure = node.note ?? (node.odds ? formatPercent(node.odds) : '');
   const width = 2 * LABEL_INSET + Math.max(labelWidth(label, LABEL_SIZE), labelWidth(figure, FIGURE_SIZE));
   const depth = parent ? parent.depth + 1 : 0, height = Math.max(flow, out) + 2 * TEXT_ROOM;
   return {node, parent, depth, x: 0, right: 0, y: 0, label, figure, width, height, flow, out};

@@ -1,18 +1,22 @@
 // The words of a drawn tree: labels, names for screen readers, and sentences.
 /** @import {LaidNode, TreeNode, TreeState} from './types.d.ts' */
-import {formatCount, formatPercent, quotedText, spokenText, visibleText} from './figures_and_labels.js';
+import {continuedLetters, formatCount, formatPercent, quotedText, spokenText, visibleText} from './figures_and_labels.js';
 
 const LONGEST = 24;   // characters of a label
 const LAST = 12;      // of the label of the text's end
 
 /**
- * The label of a node: its text, of a long one the last words where the present text goes on, else the beginning.
+ * The label of a node: its text, of a long one the last words where the present text goes on, else the beginning. A dot before
+ * it says that it continues the word before it.
  * @param {TreeNode} node
+ * @param {string} [before] the text of its parent
  */
-export function nodeLabel(node) {
+export function nodeLabel(node, before = '') {
   if (node.state === 'rest') return 'other tokens';
   if (node.state === 'end') return 'end';
-  return node.text ? visibleText(shortText(node)) : 'start';
+  if (!node.text) return 'start';
+  const label = visibleText(shortText(node));
+  return continuedLetters(before, node.text) && !label.startsWith('…') ? `·${label}` : label;
 }
 
 /**
@@ -40,11 +44,13 @@ const STATES = {
 };
 
 /**
- * The name of a node for a screen reader: its text, what it is, and its odds.
+ * The name of a node for a screen reader: its text, after the letters of the word that it continues, what it is, and its odds.
  * @param {TreeNode} node
+ * @param {string} [before] the text of its parent
  */
-export function nodeName(node) {
-  const {state, text, odds, here, inert} = node, own = state === 'end' || state === 'rest' ? '' : text ? spokenText(shortText(node)) : 'the start';
+export function nodeName(node, before = '') {
+  const {state, text, odds, here, inert} = node, letters = continuedLetters(before, text), continued = letters && `${letters}, continued by `;
+  const own = state === 'end' || state === 'rest' ? '' : text ? `${continued}${spokenText(shortText(node))}` : 'the start';
   const parts = [own, text || !own ? STATES[state] : '', here ? 'the end of your text' : '', odds ? formatPercent(odds) : '', inert ? 'of an older text' : ''];
   return parts.filter(Boolean).join(', ');
 }
@@ -67,9 +73,11 @@ const partsAfter = ({children}) => children.filter(({state}) => state === 'ahead
 /**
  * What a node is and what a click on it does, as one line.
  * @param {TreeNode} node
+ * @param {string} [before] the text of its parent
  */
-export function nodeSentence(node) {
-  const {state, text, odds, here} = node, named = text ? quotedText(text.length > 60 ? `…${text.slice(-60)}` : text) : 'The start';
+export function nodeSentence(node, before = '') {
+  const {state, text, odds, here} = node, letters = continuedLetters(before, text), joined = letters && `${letters}·`;
+  const named = text ? quotedText(text.length > 60 ? `…${text.slice(-60)}` : `${joined}${text}`) : 'The start';
   const chance = odds ? ` ${formatPercent(odds)} after the text before it.` : '';
   if (here) return `Here your text ends.${forkClause(node)}`;
   if (state === 'rest') return `${formatPercent(odds ?? {p: 0})}: what none of the branches drawn here begins with.`;

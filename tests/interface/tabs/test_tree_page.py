@@ -291,6 +291,37 @@ def test_the_session_shows_seen_chosen_and_undone_texts_and_a_click_returns_to_t
     assert tree.text == after
 
 
+LABELS = """() => Object.fromEntries([...document.querySelectorAll('#tree .node[data-state=ahead]')].map(one => [
+  one.dataset.key, [one.dataset.text, one.querySelector('.node-label').textContent, one.getAttribute('aria-label')],
+]))"""
+
+
+@pytest.mark.parametrize("shape", ["tree", "river"])
+def test_a_token_that_continues_a_word_has_a_dot_which_is_not_inserted(tree: Visit, shape: str, tmp_path: Path) -> None:
+    choose(tree, "tree-shape", shape)
+    tree.wait_until_settled()
+    draw_again(tree)
+    found = tree.page.evaluate(LABELS)
+    before = {key: found.get(key.rpartition("/")[0], [PROMPT])[0] for key in found}
+    joined = [
+        key for key, (text, *_) in found.items() if re.search(r"[A-Za-z0-9]$", before[key]) and re.match(r"[a-z]", text)
+    ]
+    assert joined
+    for key, (text, label, name) in found.items():
+        if re.match(r" ?[a-z]", text):
+            assert label == ("·" if key in joined else "") + text.strip()
+            assert (", continued by " in name) == (key in joined)
+    with tree.page.expect_download() as download:
+        tree.page.locator("#tree .save-svg").click()
+    path = tmp_path / "tree.svg"
+    download.value.save_as(path)
+    saved = path.read_text(encoding="utf-8")
+    assert all(f">{found[key][1]}<" in saved for key in joined)
+    tree.page.locator(f'#tree [data-key="{joined[0]}"]').dispatch_event("click")
+    tree.wait_until_settled()
+    assert "·" not in tree.text and tree.text.endswith(found[joined[0]][0])
+
+
 STANDING = """() => [
   document.querySelector('#document textarea').value, document.querySelector('#document textarea').selectionStart,
   [...document.querySelectorAll('.mirror .chosen')].map(one => one.textContent),

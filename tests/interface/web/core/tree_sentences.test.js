@@ -13,6 +13,18 @@ test('labels are short: of the present text the end, of others the beginning', (
   assert.equal(nodeLabel(node('ahead', 'x'.repeat(24))), 'x'.repeat(24));
 });
 
+test('a node that continues the word before it is told from one that begins a word', () => {
+  const house = node('ahead', 'house'), word = node('ahead', ' house');
+  assert.deepEqual([nodeLabel(house, ' ice'), nodeLabel(word, ' ice'), nodeLabel(house, ' ice '), nodeLabel(house)], ['·house', 'house', 'house', 'house']);
+  assert.equal(nodeName(house, 'The ice'), 'ice, continued by house, 15\u00a0%');
+  assert.equal(nodeName(word, 'The ice'), 'house, 15\u00a0%');
+  assert.match(nodeSentence(house, 'The ice'), /^“ice·house” 15.% after/);
+  assert.match(nodeSentence(word, 'The ice'), /^“house” 15.% after/);
+  assert.equal(nodeLabel(node('ahead', ','), ' ice'), ',', 'a sign is read as joined');
+  assert.equal(nodeLabel(node('typed', 'the keeper opened the heavy old door'), 'o'), '…the heavy old door', 'its beginning is cut off');
+  assert.equal(nodeLabel(node('rest', ''), ' ice'), 'other tokens');
+});
+
 test('labels have signs for what cannot be seen, and words for what is no text', () => {
   assert.equal(nodeLabel(node('ahead', ' ')), '␣');
   assert.equal(nodeLabel(node('ahead', '\n')), '↵');
