@@ -69,7 +69,9 @@ def edit_steps(
     context = ResultContext(head, document.passage.end, model.end_token_ids, options, reopened)
     words = document.word_tokens(options.avoid) if options.avoid else None
     complete = context.complete(least=len(token_ids))
-    growth_context = GrowthContext(len(document.token_ids) - head.depth, complete, words=words)
+    reopened_id = head.token_id if reopened else None
+    unread = len(document.token_ids) - head.depth
+    growth_context = GrowthContext(unread, complete, words=words, reopened_token_id=reopened_id)
     growth = Growth(model.engine, options, model.end_token_ids, growth_context)
     leaf = BranchLeaf(base, (), (), typed=reopened.text if reopened else b"")
     for odds in _odds_steps(growth, leaf, token_ids, len(edit.before), (head, reopened) if reopened else None):

@@ -503,7 +503,10 @@ class Document:
             draft = self.drafting.continuation
         words = self.word_tokens(options.word) if options.word else None
         unread, next_words = len(self.token_ids) - self.tree.head.depth, self._next_word_context(context)
-        growth_context = GrowthContext(unread, context.complete(), draft, words, context.words_of, next_words)
+        reopened_id = origin.token_id if reopened else None
+        growth_context = GrowthContext(
+            unread, context.complete(), draft, words, context.words_of, next_words, reopened_id
+        )
         for step in lookahead.lookahead(engine, origin, options, stop, reopened, growth_context):
             build = functools.partial(
                 make_lookahead, step.leaves, meter.cost(), context, step.start, step.word, step.compared_by

@@ -58,6 +58,8 @@ class GrowthContext:
     """A function from the token ids of a path to the set of its words; without a tokenizer, to the set of these ids."""
     next_words: NextWordContext | None = None
     """Needed for `odds="words"` only."""
+    reopened_token_id: int | None = None
+    """The last typed token, if token healing re-opens it; else None. At the start of a path it inserts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +235,22 @@ class Growth:
             size = self.context.completed_size(grown.token_ids, grown.typed)
             if size is not None:
                 return grown.completed(size)
-        return _without_repetition(grown) if self.options.stop_at_repetition else grown
+        return self._without_repetition(grown) if self.options.stop_at_repetition else grown
+
+    def _without_repetition(self, leaf: BranchLeaf) -> BranchLeaf:
+        """Return the leaf itself, or a complete one if its path repeats itself, cut as `size_before_repetition` says.
+
+        A re-opened token that inserts nothing counts as a token of the text, so that a path ends where it would after
+        the same text without token healing.
+        """
+        token_ids: list[int] = []
+        node: Node | None = leaf.node
+        while node is not None and node.depth and len(token_ids) < 2 * len(leaf.token_ids):
+            token_ids.append(node.token_id)
+            node = node.parent
+        of_text = int(leaf.healed and leaf.token_ids[0] == self.context.reopened_token_id)
+        size = size_before_repetition(token_ids[::-1], len(leaf.token_ids) - of_text)
+        return leaf if size is None else replace(leaf.completed(size + of_text), repeats=True)
 
     def evaluate(self, leaves: Sequence[BranchLeaf]) -> bool:
         """Make the predictions (without banned tokens) after these leaves known, in one forward pass at most.
@@ -304,14 +321,3 @@ class Growth:
         for leaf in leaves:
             by_path.setdefault(leaf.token_ids, leaf)
         return list(by_path.values())
-
-
-def _without_repetition(leaf: BranchLeaf) -> BranchLeaf:
-    """Return the leaf itself, or a complete one if its path repeats itself, cut as `size_before_repetition` says."""
-    token_ids: list[int] = []
-    node: Node | None = leaf.node
-    while node is not None and node.depth and len(token_ids) < 2 * len(leaf.token_ids):
-        token_ids.append(node.token_id)
-        node = node.parent
-    size = size_before_repetition(token_ids[::-1], len(leaf.token_ids))
-    return leaf if size is None else replace(leaf.completed(size), repeats=True)

@@ -65,6 +65,25 @@ def test_a_row_that_repeats_itself_ends_there_and_says_so(
     assert again.branches == result.branches and again.cost.passes == 0
 
 
+@pytest.mark.parametrize("mode", ["likely", "forks"])
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("the words", "tore the words tore the"),
+        ("the words tore the words, and the words tore the", "words tore the"),
+        ("the words tore the words, and", "again and again and again and again"),
+        ("again and again and", "again and again and again"),
+    ],
+)
+def test_a_row_ends_at_the_same_word_whether_or_not_a_space_ends_the_text(
+    stutterer: Model, text: str, row: str, mode: str
+) -> None:
+    """Without the space its first token is the text's last one, re-opened: it is no token of the row's own."""
+    for end in ("", " "):
+        result = Document(stutterer, text + end).lookahead(k=6, depth=40, mode=mode, heal=True, stop_at_repetition=True)
+        assert row in [branch.text.lstrip() for branch in result.branches if branch.repeats], f"after {text + end!r}"
+
+
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
 def test_no_mode_grows_a_branch_after_a_repetition(mode: str) -> None:
     """A model of random weights soon runs in circles."""
