@@ -50,6 +50,23 @@ def test_rows_begin_in_the_upper_half_of_a_laptops_window_and_all_are_seen(tiny:
     assert branches.evaluate(SEEN) == 5
 
 
+@pytest.mark.parametrize("height", [720, 900])
+def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit, height: int) -> None:
+    tiny.page.set_viewport_size({"width": 1280, "height": height})
+    undo, box = tiny.page.locator("#undo"), tiny.page.locator("#document textarea")
+    tiny.type(" ".join(["The keeper saw a ship."] * 8), delay=0)
+    before, lines = undo.bounding_box(), box.evaluate("one => one.scrollHeight")
+    for _ in range(40):
+        tiny.wait_until_settled()
+        tiny.token(0, 0).click()
+        tiny.page.keyboard.press("Enter")
+        if box.evaluate("one => one.scrollHeight") > lines + 200:
+            break
+    assert box.evaluate("one => one.scrollHeight > one.clientHeight")
+    assert undo.bounding_box() == before
+    assert before["y"] + before["height"] < height
+
+
 def test_a_long_source_and_a_long_new_text_move_no_row_and_stay_in_sight(tiny: Visit) -> None:
     branches = open_with_rows(tiny, "Rewrite", SIZES["laptop"])
     before = branches.locator(".branch").first.bounding_box()["y"]
