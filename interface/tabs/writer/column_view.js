@@ -1,13 +1,14 @@
 // One column of the Compare view: its instruction, its temperature, and a branch view with its rows.
 /** @import {BranchViewElement, Column, DrawnRow, RowSettings, View} from '../../web/core/types.d.ts' */
 /** @import {FirstElsewhere} from '../../web/core/compared_columns.js' */
-import {MOST_INSTRUCTION, elsewhereSentence, settingsOfColumn} from '../../web/core/compared_columns.js';
-import {childrenOf, find, findAll, make, setAttribute} from '../../web/ui/elements.js';
+import {MOST_INSTRUCTION, MOST_TEMPERATURE, elsewhereSentence, settingsOfColumn, temperatureComplaint, temperatureFrom} from '../../web/core/compared_columns.js';
+import {childrenOf, find, findAll, make, setAttribute, setText} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
 import {formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
 import {mount} from '../../branch_view/branch_view.js';
 
 const SETTLES = 300;   // milliseconds without a key
+const STEP = 0.1;      // of a temperature that an arrow key changes
 /** @param {number} temperature of columns that have none of their own */
 const heatTip = temperature => `The temperature of this column. While the field is empty, it is the one under “More settings”, now ${temperature}.`;
 const TEXT_TIP = 'What this column’s text follows. Empty: the text goes on as it is.';
@@ -18,6 +19,7 @@ export class ColumnView extends EventTarget {
   view = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #veiled = false;   // whether the page hides the rows until the next word is guessed
 
   /**
    * @param {Column} column
@@ -26,12 +28,15 @@ export class ColumnView extends EventTarget {
   constructor(column, parts) {
     super();
     this.field = make('textarea', {className: 'column-instruction', rows: 2, maxLength: MOST_INSTRUCTION, dir: 'auto', value: column.instruction, placeholder: 'No instruction: the text as it is'});
-    this.heat = make('input', {type: 'number', min: '0', max: '2', step: '0.1', value: column.temperature ?? ''});
+    // No field of type number: what it takes a comma for depends on the browser's language.
+    this.heat = make('input', {type: 'text', inputMode: 'decimal', autocomplete: 'off', value: String(column.temperature ?? '')});
+    for (const [name, value] of Object.entries({role: 'spinbutton', 'aria-valuemin': 0, 'aria-valuemax': MOST_TEMPERATURE})) this.heat.setAttribute(name, String(value));
+    this.complaint = make('p', {className: 'complaint', ariaLive: 'polite'});
     this.heatLabel = make('label', {}, 'Temperature', this.heat);
     this.removal = make('button', {className: 'remove', text: '×'});
     this.elsewhere = make('ul', {className: 'elsewhere'});
     this.title = make('strong', {className: 'column-name'});
-    const head = make('div', {className: 'column-head'}, this.title, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.heatLabel, this.removal);
+    const head = make('div', {className: 'column-head'}, this.title, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.heatLabel, this.removal, this.complaint);
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
     this.element = make('section', {className: 'compared'}, head, this.body, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
@@ -44,10 +49,10 @@ export class ColumnView extends EventTarget {
   }
 
   /** @returns {Column} */
-  get column() {
-    const heat = this.heat.valueAsNumber;
-    return {instruction: this.field.value, temperature: heat >= 0 && heat <= 2 ? heat : null};
-  }
+  get column() { return {instruction: this.field.value, temperature: this.isComplete ? temperatureFrom(this.heat.value) : null}; }
+
+  /** Whether the temperature can be used: while it cannot, the column shows no rows. */
+  get isComplete() { return !Number.isNaN(temperatureFrom(this.heat.value)); }
 
   /** @returns {DrawnRow[]} */
   get rows() { return this.root.branchView.rows(); }
@@ -71,7 +76,31 @@ export class ColumnView extends EventTarget {
     const {temperature = 1} = settings;
     this.heat.placeholder = String(temperature);
     tipped(this.heatLabel, heatTip(temperature));
+    this.#showTemperature();
     this.send('settings', settingsOfColumn(settings, this.column));
+  }
+
+  /** Hide or show the rows as the page does. @param {boolean} veiled */
+  veil(veiled) {
+    this.#veiled = veiled;
+    this.send('veil', {veiled: veiled || !this.isComplete});
+  }
+
+  /** Show the rows if the field holds a temperature or nothing; else say what is wrong with it. */
+  #showTemperature() {
+    const {heat, isComplete, column: {temperature}} = this;
+    setAttribute(heat, 'aria-valuenow', temperature);
+    setAttribute(heat, 'aria-invalid', !isComplete && 'true');
+    setText(this.complaint, isComplete ? '' : temperatureComplaint(heat.value));
+    this.body.hidden = this.elsewhere.hidden = !isComplete;
+    this.veil(this.#veiled);
+  }
+
+  /** @param {number} step */
+  #changeTemperature(step) {
+    const heat = Number(this.column.temperature ?? this.heat.placeholder) + step;
+    this.heat.value = String(Math.round(10 * Math.min(MOST_TEMPERATURE, Math.max(0, heat))) / 10);
+    dispatch(this, 'change');
   }
 
   /**
@@ -100,6 +129,12 @@ export class ColumnView extends EventTarget {
       this.#timer = setTimeout(() => dispatch(this, 'change'), SETTLES);
     });
     this.heat.addEventListener('input', () => dispatch(this, 'change'));
+    this.heat.addEventListener('keydown', event => {
+      const step = {ArrowUp: STEP, ArrowDown: -STEP}[event.key];
+      if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      this.#changeTemperature(step);
+    });
     this.removal.addEventListener('click', () => dispatch(this, 'remove'));
   }
 

@@ -173,7 +173,8 @@ export class ColumnsPanel extends EventTarget {
     });
     onDetail(branches, 'veil', detail => {
       this.#veiled = Boolean(detail.veiled);
-      this.#send('veil', detail);
+      for (const view of this.#views) view.veil(this.#veiled);
+      this.#compare();
     });
     onDetail(branches, 'expect', detail => this.#send('expect', detail));
     onDetail(branches, 'state', detail => this.#send('state', detail));
@@ -214,7 +215,7 @@ export class ColumnsPanel extends EventTarget {
   #compare() {
     if (!this.active) return;
     const letters = sharedFirsts(this.#views.map(({rows}) => rows));
-    const firsts = firstsElsewhere(this.#views.map(({view, column}) => ({view, settings: settingsOfColumn(this.#drawn, column)})));
+    const firsts = firstsElsewhere(this.#views.map(({view, column, isComplete}) => ({view: isComplete ? view : null, settings: settingsOfColumn(this.#drawn, column)})));
     this.#views.forEach((view, index) => view.compare(letters[index], this.#veiled ? [] : firsts[index]));
   }
 
@@ -264,6 +265,7 @@ export class ColumnsPanel extends EventTarget {
     const view = new ColumnView(column, this.parts);
     this.#views.push(view);
     this.container.append(view.element);
+    view.veil(this.#veiled);
     view.draw(this.#drawn);
     view.addEventListener('writing', () => dispatch(this, 'writing'));
     view.addEventListener('change', () => {

@@ -2,11 +2,13 @@
 // there are, and what their rows have in common.
 /** @import {Column, DrawnView, Odds, Row, RowSettings, StoredSettings, View} from './types.d.ts' */
 import {isPlainObject} from './json_values.js';
+import {quotedText} from './figures_and_labels.js';
 import {shapeRows} from './branch_rows.js';
 
 export const FEWEST = 2, MOST = 4;
 export const MOST_BRANCHES = 5;        // rows of a column
 export const MOST_INSTRUCTION = 4000;  // characters
+export const MOST_TEMPERATURE = 2;
 export const EXAMPLE = 'Continue in a cheerful tone.';   // the instruction that the page itself puts into a second column
 const OWN = [EXAMPLE, 'Continue this as a ghost story.'];   // documents of earlier versions hold the last one
 
@@ -25,7 +27,26 @@ export function columnsFrom(value) {
 }
 
 /** @type {(value: unknown) => boolean} */
-const isTemperature = value => Number.isFinite(value) && /** @type {number} */ (value) >= 0 && /** @type {number} */ (value) <= 2;
+const isTemperature = value => Number.isFinite(value) && /** @type {number} */ (value) >= 0 && /** @type {number} */ (value) <= MOST_TEMPERATURE;
+
+/**
+ * The temperature in a column's field: null if the field is empty, NaN if it holds no number from 0 to 2. A decimal comma counts
+ * as a decimal point.
+ * @param {string} written
+ */
+export function temperatureFrom(written) {
+  const text = written.trim();
+  if (!text) return null;
+  const value = /^[\d.,]+$/.test(text) ? Number(text.replace(',', '.')) : NaN;
+  return isTemperature(value) ? value : NaN;
+}
+
+/**
+ * What is said in place of a column's rows while its field holds no temperature.
+ * @param {string} written
+ */
+export const temperatureComplaint = written =>
+  `Write a number from 0 to ${MOST_TEMPERATURE}, such as 0.7, or empty the field: ${quotedText(written.trim())} cannot be used, so this column’s rows are hidden.`;
 
 /**
  * The instruction of each column that stored settings show; empty where a column has none or an example of the page. There are

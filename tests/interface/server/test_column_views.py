@@ -154,6 +154,8 @@ def test_rows_are_painted_while_they_grow(chat_model: Model) -> None:
             "The instruction of column 2 has 4,001 characters",
         ),
         ({"columns": [{}, {"temperature": 2.5}]}, "The temperature of column 2 must be a number from 0 to 2"),
+        ({"columns": [{}, {"temperature": -1}]}, "The temperature of column 2 must be a number from 0 to 2"),
+        ({"columns": [{}, {"temperature": "1,5"}]}, "The temperature of column 2 must be a number from 0 to 2"),
         ({"columns": [{}, {"temperature": True}]}, "The temperature of column 2 must be a number from 0 to 2"),
         ({"columns": [{}, {"temperature": float("nan")}]}, "The temperature of column 2 must be a number from 0 to 2"),
         ({"columns": [{}, {}], "k": 6}, "k is 6, and may be at most 5 with columns"),

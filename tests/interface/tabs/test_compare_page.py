@@ -176,6 +176,56 @@ def test_temperatures_are_computed_in_the_page_and_drawn_on_the_server(compare: 
     assert [column.get("temperature") for column in last["columns"]] == [None, 0.3]
 
 
+@pytest.mark.parametrize("wrong", ["5", "3", "-1", "2,5", "hot"])
+def test_a_temperature_that_the_engine_does_not_take_hides_the_rows_and_is_explained(
+    compare: Compare, wrong: str
+) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "")
+    compare.settle()
+    heat = compare.column(1).locator("input")
+    heat.fill(wrong)
+    expect(compare.column(1).locator(".complaint")).to_contain_text(f"“{wrong}” cannot be used")
+    expect(heat).to_have_attribute("aria-invalid", "true")
+    expect(compare.column(1).locator(".column-body")).to_be_hidden()
+    assert compare.rows(1) == []
+    assert compare.column(0).locator(".elsewhere li").count() == 0, "nothing is compared with hidden rows"
+    press(compare, "Alt+Digit1")
+    assert compare.visit.text == PROMPT, "no key accepts a hidden row"
+    heat.fill("0.3")
+    expect(compare.column(1).locator(".complaint")).to_be_empty()
+    compare.settle()
+    share = ".branch >> nth=0"
+    shares = [float(compare.branches(index).locator(share).get_attribute("data-share")) for index in (0, 1)]
+    assert shares[1] > shares[0]
+
+
+def test_a_decimal_comma_is_a_decimal_point_and_arrow_keys_change_a_temperature(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "")
+    compare.settle()
+    heat = compare.column(1).locator("input")
+    heat.focus()
+    compare.page.keyboard.type("1,5")
+    compare.settle()
+    comma = compare.branches(1).locator(".branch").first.get_attribute("data-share")
+    heat.fill("1.5")
+    compare.settle()
+    point = compare.branches(1).locator(".branch").first.get_attribute("data-share")
+    assert comma == point != compare.branches(0).locator(".branch").first.get_attribute("data-share")
+    press(compare, "ArrowUp", "ArrowUp")
+    expect(heat).to_have_value("1.7")
+    expect(heat).to_have_attribute("aria-valuenow", "1.7")
+    for _ in range(4):
+        press(compare, "ArrowUp")
+    expect(heat).to_have_value("2")
+    heat.fill("")
+    press(compare, "ArrowDown")
+    expect(heat).to_have_value("0.9")
+
+
 def test_equal_first_tokens_have_a_letter_and_each_column_says_the_odds_of_the_others(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.choose("compare")

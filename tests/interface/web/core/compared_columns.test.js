@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {
-  EXAMPLE, columnInstructions, columnsFrom, columnsOfRequest, elsewhereSentence, firstsElsewhere, settingsOfColumn, sharedFirsts, withoutInstructions,
+  EXAMPLE, columnInstructions, columnsFrom, columnsOfRequest, elsewhereSentence, firstsElsewhere, settingsOfColumn, sharedFirsts, temperatureComplaint,
+  temperatureFrom, withoutInstructions,
 } from '../../../../interface/web/core/compared_columns.js';
 
 const rowOf = (...pieces) => ({ids: pieces.flat(), pieces: pieces.map((ids, index) => ({ids, tokens: pieces.slice(0, index + 1).flat().length}))});
@@ -53,6 +54,13 @@ test('the instructions of columns count where the columns are shown, and those t
 test('a request has temperatures only where tokens are drawn, and null for an instruction of spaces', () => {
   const columns = [{instruction: ' ', temperature: 0.5}, {instruction: ' Be short.', temperature: null}];
   assert.deepEqual(columnsOfRequest(columns), [{instruction: null, temperature: 0.5}, {instruction: ' Be short.', temperature: null}]);
+});
+
+test('the field of a temperature takes numbers from 0 to 2 with a decimal point or comma, or nothing', () => {
+  const taken = {'': null, '  ': null, '0': 0, '2': 2, '1.5': 1.5, '1,5': 1.5, ' 0,7 ': 0.7, '.5': 0.5, '1.': 1, '0.25': 0.25};
+  for (const [written, value] of Object.entries(taken)) assert.equal(temperatureFrom(written), value, written);
+  for (const wrong of ['5', '3', '-1', '2.1', '15', '1,5,0', '1.5.0', '.', ',', 'hot', '1e0', '0x1', '+1', 'Infinity', '1 5']) assert.ok(Number.isNaN(temperatureFrom(wrong)), wrong);
+  assert.equal(temperatureComplaint(' 5'), 'Write a number from 0 to 2, such as 0.7, or empty the field: “5” cannot be used, so this column’s rows are hidden.');
 });
 
 test('a column draws at most five rows, at its own temperature or at the page’s', () => {
