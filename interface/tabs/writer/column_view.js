@@ -4,6 +4,7 @@
 import {MOST_INSTRUCTION, MOST_TEMPERATURE, elsewhereSentence, settingsOfColumn, temperatureComplaint, temperatureFrom} from '../../web/core/compared_columns.js';
 import {childrenOf, find, findAll, make, setAttribute, setText} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
+import {columnRemarks} from '../../web/core/branch_sentences.js';
 import {formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
 import {mount} from '../../branch_view/branch_view.js';
 
@@ -34,11 +35,12 @@ export class ColumnView extends EventTarget {
     this.complaint = make('p', {className: 'complaint', ariaLive: 'polite'});
     this.heatLabel = make('label', {}, 'Temperature', this.heat);
     this.removal = make('button', {className: 'remove', text: '×'});
+    this.remarks = make('p', {className: 'remarks'});
     this.elsewhere = make('ul', {className: 'elsewhere'});
     this.title = make('strong', {className: 'column-name'});
     const head = make('div', {className: 'column-head'}, this.title, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.heatLabel, this.removal, this.complaint);
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
-    this.element = make('section', {className: 'compared'}, head, this.body, this.elsewhere);
+    this.element = make('section', {className: 'compared'}, head, this.body, this.remarks, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
     // What coverage is stands once, below all columns: it needs no tab stop in each of them.
     for (const figure of findAll(this.body, '.cover [tabindex]')) figure.removeAttribute('tabindex');
@@ -114,7 +116,9 @@ export class ColumnView extends EventTarget {
       setAttribute(find(row, '.key'), 'data-letter', letters[index] || null);
       setAttribute(row, 'aria-description', letters[index] ? `Begins like row ${letters[index]} of another column` : null);
     });
-    setAttribute(this.elsewhere, 'data-stale', this.root.branchView.isStale());
+    const {branchView} = this.root;
+    setText(this.remarks, branchView.state() === 'settled' ? columnRemarks(branchView.drawn()) : '');
+    setAttribute(this.elsewhere, 'data-stale', branchView.isStale());
     this.elsewhere.replaceChildren(...firsts.map(first => {
       const beginning = make('i', {text: quotedText(first.text), dir: 'auto'}), figure = make('b', {text: formatPercent(first.odds)});
       const [before, after] = elsewhereSentence(first);

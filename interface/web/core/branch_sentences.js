@@ -51,12 +51,26 @@ function shareSentence(drawn) {
  * @param {Pick<DrawnView, 'count' | 'given' | 'wanted'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
  */
 function hintSentence({count, given, wanted, rows, wordError = null}) {
-  const fewer = fewerSentence(count, wanted);
-  if (rows.some(({share}) => share?.bound)) return AT_MOST;
+  const remark = oddsRemark({given, wanted, rows}), fewer = fewerSentence(count, wanted);
+  if (remark) return remark;
   if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || (isKeptFirst(rows) ? KEPT_FIRST : HINT);
-  if (continuesWord({given, rows})) return ANOTHER_TEMPERATURE;
   return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
 }
+
+/**
+ * What figures or their order need to be understood; empty if nothing.
+ * @param {Pick<DrawnView, 'given' | 'wanted'> & Drawn} drawn
+ */
+function oddsRemark({given, wanted, rows}) {
+  if (rows.some(({share}) => share?.bound)) return AT_MOST;
+  return wanted.mode === 'likely' && isReheated(wanted) && continuesWord({given, rows}) ? ANOTHER_TEMPERATURE : '';
+}
+
+/**
+ * What is said under the rows of a column: what a share is stands once, under all columns.
+ * @param {Pick<DrawnView, 'given' | 'wanted'> & Drawn} drawn
+ */
+export const columnRemarks = drawn => oddsRemark(drawn);
 
 /**
  * Whether the first row stands before likelier ones, since it goes on from the token that was clicked.

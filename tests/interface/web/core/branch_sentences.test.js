@@ -52,6 +52,13 @@ test('where rows lengthen the last word, it is said that another temperature mov
   assert.match(words.summarySentence({state: 'settled'}, {...drawn, given: '', wanted: {...drawn.wanted, temperature: 0.5}}), /are those of tokens/);
 });
 
+test('a column says the same of its rows where another temperature moves them, or where ≤ stands before a share', () => {
+  const rows = [{pieces: [{text: 'house'}]}], drawn = {given: ' light', rows, wanted: {mode: 'likely', temperature: 0.5}};
+  assert.match(words.columnRemarks(drawn), /^Temperature acts on each token: rows that lengthen your last word/);
+  for (const other of [{given: ''}, {wanted: {mode: 'likely', temperature: 1}}, {wanted: {mode: 'sampled', temperature: 0.5}}]) assert.equal(words.columnRemarks({...drawn, ...other}), '');
+  assert.match(words.columnRemarks({...drawn, rows: [{...rows[0], share: {p: 0.1, bound: true}}]}), /^≤: at most so much\./);
+});
+
 test('a first row that goes on from a click, though others are likelier, says why it is first', () => {
   const row = (p, more) => ({pieces: [{text: ' house'}], share: {p}, ...more}), drawn = {firsts: true, given: '', count: 2, without: [], wanted: {mode: 'likely', odds: 'tokens', k: 2}};
   const summary = (...rows) => words.summarySentence({state: 'settled'}, {...drawn, rows});
