@@ -14,7 +14,7 @@ export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
 export const GUESS_FIRST = 'The rows are hidden: guess the next word first, or skip the guess.';
 
-/** @typedef {{rows: {pieces: Pick<RowPiece, 'text'>[], share?: Odds, pinned?: boolean, extra?: boolean}[]}} Drawn */
+/** @typedef {{rows: ({pieces: Pick<RowPiece, 'text'>[], share?: Odds, pinned?: boolean, extra?: boolean} & Partial<Pick<Row, 'cut' | 'excludes'>>)[]}} Drawn */
 
 /**
  * Whether a row continues the last word of the text.
@@ -70,7 +70,7 @@ function oddsRemark({given, wanted, rows}) {
  * What is said under the rows of a column: what a share is stands once, under all columns.
  * @param {Pick<DrawnView, 'given' | 'wanted'> & Drawn} drawn
  */
-export const columnRemarks = drawn => oddsRemark(drawn);
+export const columnRemarks = drawn => [cutRowsSentence(drawn.rows), oddsRemark(drawn)].filter(Boolean).join(' ');
 
 /**
  * Whether the first row stands before likelier ones, since it goes on from the token that was clicked.
@@ -302,6 +302,17 @@ export const cutPhrase = ({cut, excludes}) => (cut && excludes ? `left out by ${
  */
 export const cutSentence = row =>
   (cutPhrase(row) ? `0 %: ${row.excludes} keeps likelier tokens only, and this row does not begin with one. You can still click it.` : '');
+
+/**
+ * The same of all rows of a column, in which the phrases at their ends may be out of sight; empty if none is left out.
+ * @param {Partial<Pick<Row, 'cut' | 'excludes'>>[]} rows
+ */
+function cutRowsSentence(rows) {
+  const cut = rows.flatMap(row => (row.cut && row.excludes ? [row.excludes] : []));
+  if (!cut.length) return '';
+  return cut.length > 1 ? `The rows with 0 % are left out by ${cut[0]}: it keeps likelier tokens only. You can still click them.`
+    : `The row with 0 % is left out by ${cut[0]}: it keeps likelier tokens only. You can still click it.`;
+}
 
 /**
  * What “everything else” says where nothing is listed; empty while more may be found.

@@ -240,6 +240,20 @@ def test_a_column_says_why_its_order_changes_where_the_last_word_may_go_on(small
     expect(remarks[0]).to_be_hidden()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_why_rows_of_a_column_have_no_chance_is_seen_without_scrolling_a_row(compare: Compare, width: int) -> None:
+    compare.page.set_viewport_size({"width": width, "height": 844})
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.column(1).locator("input").fill("0")
+    compare.settle()
+    remarks = compare.column(1).locator(".remarks")
+    expect(remarks).to_contain_text("are left out by temperature 0")
+    sizes = remarks.evaluate("one => [one.scrollWidth, one.clientWidth, one.clientHeight]")
+    assert sizes[0] <= sizes[1] and sizes[2] > 20, sizes
+    compare.page.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_equal_first_tokens_have_a_letter_and_each_column_says_the_odds_of_the_others(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.choose("compare")

@@ -59,6 +59,13 @@ test('a column says the same of its rows where another temperature moves them, o
   assert.match(words.columnRemarks({...drawn, rows: [{...rows[0], share: {p: 0.1, bound: true}}]}), /^≤: at most so much\./);
 });
 
+test('a column says which rows temperature 0 or top-p leaves out, and that these can be clicked', () => {
+  const row = excludes => ({pieces: [{text: ' sea'}], cut: Boolean(excludes), excludes}), remarks = (...rows) => words.columnRemarks({given: '', wanted: {mode: 'likely', temperature: 0}, rows});
+  assert.equal(remarks(row(''), row('temperature 0'), row('temperature 0')), 'The rows with 0 % are left out by temperature 0: it keeps likelier tokens only. You can still click them.');
+  assert.equal(remarks(row(''), row('top-p 0.5')), 'The row with 0 % is left out by top-p 0.5: it keeps likelier tokens only. You can still click it.');
+  assert.equal(remarks(row('')), '');
+});
+
 test('a first row that goes on from a click, though others are likelier, says why it is first', () => {
   const row = (p, more) => ({pieces: [{text: ' house'}], share: {p}, ...more}), drawn = {firsts: true, given: '', count: 2, without: [], wanted: {mode: 'likely', odds: 'tokens', k: 2}};
   const summary = (...rows) => words.summarySentence({state: 'settled'}, {...drawn, rows});
