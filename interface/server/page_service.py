@@ -294,7 +294,8 @@ class PageService:
 
 def others_sentence(others: int) -> str:
     """Return the sentence for a page that waits while so many others wait too; `others` is 1 or more."""
-    return f"{others} {'others are' if others > 1 else 'other is'} waiting too."
+    requests = "other requests" if others > 1 else "other request"
+    return f"The model has {others} {requests} at the same time, so this may take longer."
 
 
 def _request_number(payload: Any) -> int:

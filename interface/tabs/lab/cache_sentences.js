@@ -126,7 +126,7 @@ export function precisionSentence({precisions, branches}) {
 
 /** @param {CacheView} view */
 export const methodSentence = ({energy_source: source}) =>
-  `With the cache, all branches are computed in one pass for each depth by the engine of the Write tab. Without it, transformers’ own forward reads each whole path again, several in one pass. Processor time and energy are those of the first run; energy is ${source}.`;
+  `With the cache, all branches are computed in one pass for each depth, by the same code as in the Write tab. Without it, the model’s original code, from the library transformers, reads the prompt and a whole branch again for every new token, several branches in one pass. Processor time and energy are those of the first run; energy is ${source}.`;
 
 /**
  * All figures as comma-separated values, with a line of names.

@@ -106,7 +106,7 @@ export function drafterSentence({drafters, draft_model: small}) {
     ...drafters.includes('recycled') ? ['recycled: the tokens that earlier passes found likely after the same token.'] : [],
     small === null ? 'No smaller model drafts here.' : `model: the smaller model ${small}.`,
   ];
-  return `${sentences.join(' ')} A token that several drafters propose counts for each. How much is drafted follows an assumed cost: a further token makes a pass 3 % longer. Streams elsewhere measure it.`;
+  return `${sentences.join(' ')} A token that several drafters propose counts for each. How many tokens are drafted depends on how much longer a pass takes with one more of them. Here 3 % is assumed, so that the same run always gives the same result; when a program writes with this library, that time is measured.`;
 }
 
 /** Whether the text is the one that the model writes without drafts, and what the drafts saved. @param {SpeculationView} view */

@@ -169,7 +169,7 @@ def test_a_page_that_waits_hears_how_many_others_do_and_metrics_count_all_of_the
         first = asyncio.ensure_future(functions["ask"](request(0)))
         others = [asyncio.ensure_future(functions["ask"](request(page))) for page in (1, 2, 3)]
         note = None
-        while note != "3 others are waiting too.":
+        while note != "The model has 3 other requests at the same time, so this may take longer.":
             await asyncio.sleep(0.001)
             answer = await functions["more"](request(0) | {"seen": 0})
             note = answer.get("note")
@@ -190,7 +190,8 @@ def test_a_page_that_waits_hears_how_many_others_do_and_metrics_count_all_of_the
 
 
 def test_alone_nobody_hears_of_others() -> None:
-    assert page_service.others_sentence(1) == "1 other is waiting too."
+    expected = "The model has 1 other request at the same time, so this may take longer."
+    assert page_service.others_sentence(1) == expected
 
 
 def client(loader: ModelLoader, token: str = "", host: str = "127.0.0.1", url: str = "http://127.0.0.1") -> TestClient:

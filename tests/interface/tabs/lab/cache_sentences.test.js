@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {costRows, csvOf, depthCells, depthHeads, equalNote, formatBytes, precisionSentence, progressSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
+import {costRows, csvOf, depthCells, depthHeads, equalNote, formatBytes, methodSentence, precisionSentence, progressSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
 
 const row = (depth, more = {}) => ({
   depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, compared: 'logit', bound: 1e-5, other_tokens: 0,
@@ -75,6 +75,11 @@ test('the heads of the table of every depth differ, and have the unit of the dif
   }
   assert.match(equalNote(view(half)), /the one farthest from 0.*at most 10 %, which counts as rounding of numbers of 16 bits; it does not say that the likeliest token is the same/);
   assert.match(equalNote(view(row(1))), /the largest logit of the same prediction \(whatever its sign\)/);
+});
+
+test('it is said which code computes each side, and where the energy is from', () => {
+  assert.match(methodSentence(view(row(1))), /by the same code as in the Write tab\. Without it, the model’s original code, from the library transformers, reads the prompt and a whole branch again/);
+  assert.match(methodSentence(view(row(1))), /energy is estimated\.$/);
 });
 
 test('bytes have units', () => {
