@@ -171,9 +171,22 @@ class InternalsTab {
     this.roles = this.#isConversation ? this.conversation.messages.map(({role}) => role) : null;
     this.lines.replaceChildren(...lineElements(view));
     this.result.removeAttribute('data-stale');
-    this.legend.hidden = this.details.hidden = false;
+    this.#showLegend();
+    this.details.hidden = false;
     this.#select(this.#box(view.tokens.length - 1));
     this.line.show(tokensSentence(view.tokens.length - 1, view.cost.passes), 'settled');
+  }
+
+  /** Show the legend, with the entries of what the boxes show. */
+  #showLegend() {
+    const labels = findAll(this.lines, '.box .spelled').map(({textContent}) => textContent).join(''), byTemplate = this.lines.querySelector('.box[data-template]') !== null;
+    /** @type {Record<string, boolean>} */
+    const shown = {
+      template: byTemplate && this.#isConversation, start: byTemplate && !this.#isConversation,
+      part: this.lines.querySelector('.box[data-part]') !== null, space: labels.includes('␣'), break: labels.includes('↵'),
+    };
+    for (const entry of findAll(this.legend, '.entry')) entry.hidden = !shown[entry.dataset.entry ?? ''];
+    this.legend.hidden = false;
   }
 
   /** @param {number | string} index */

@@ -301,11 +301,11 @@ def test_every_figure_and_column_has_a_sentence_on_hover_and_on_focus(inside: In
     page, tip = inside.page, inside.page.locator(".tip")
     page.set_viewport_size({"width": width, "height": 844})
     try:
-        inside.read(TEXT)
+        inside.read(f"{TEXT} 🦊")
         inside.boxes.nth(2).click()
-        figures = page.locator("#internals :is(.legend, .facts, .came, th) [data-tip]")
+        figures = page.locator("#internals :is(.legend, .facts, .came, th) [data-tip]:visible")
         named = {text.split()[0].lower() for text in figures.all_inner_texts()}
-        assert {"token", "position", "id", "choice", "raw", "processed", "entropy", "template"} <= named
+        assert {"token", "position", "id", "choice", "raw", "processed", "entropy", "e2"} <= named
         columns = page.locator("#internals th").all_inner_texts()
         assert page.locator("#internals th [data-tip]").all_inner_texts() == columns
         for figure in figures.all():
@@ -360,6 +360,16 @@ def test_template_tokens_are_marked_not_by_colour_alone(inside: Inside, small_mo
     assert "message 1, the user's" in inside.page.locator("#internals .facts").inner_text()
     template.last.click()
     assert "put there by the template" in inside.page.locator("#internals .facts").inner_text()
+
+
+@in_a_browser
+def test_the_legend_explains_only_what_is_shown(inside: Inside) -> None:
+    entries = inside.page.locator("#internals .legend .entry:visible")
+    for text, shown in (("sea", ""), ("a sea", "space"), ("sea 🦊", "part space"), ("sea\nsky", "break")):
+        inside.read(text)
+        assert " ".join(entries.evaluate_all("all => all.map(one => one.dataset.entry)")) == shown, text
+    inside.talk({"role": "user", "content": "sea"})
+    assert "template" in entries.evaluate_all("all => all.map(one => one.dataset.entry)")
 
 
 @in_a_browser
