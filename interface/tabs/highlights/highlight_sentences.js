@@ -9,7 +9,6 @@ const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookah
 const MOST_TIMES = 100_000;   // larger ratios are shown as more than this
 const FEW_WORDS = 2;           // before a word: of what follows them the model knows little
 const NOTABLE_TIMES = 10;      // a word is marked at first where the model's first choice was so many times likelier, or more
-const HIGH_RANK = 10;          // from this rank on, the rank alone says that the word is a surprise
 const NEARLY = 1.5;            // a first choice that is fewer times likelier is hardly likelier
 const NOT_PREDICTED = 'No text comes before it, so the model did not predict it.';
 
@@ -72,12 +71,12 @@ export function headline(entry, word = entry.token, begun = '') {
 }
 
 /**
- * How much less likely a word was than the model's first choice: a low rank alone would look like no surprise. Empty for a high
- * rank, which says enough, and where the odds are those of several tokens.
+ * How much less likely a word was than the model's first choice: a low rank alone would look like no surprise. Empty where the
+ * odds are those of several tokens.
  * @param {Pick<HighlightEntry, 'ids' | 'rank'> & Partial<Pick<HighlightEntry, 'loss' | 'excess'>>} entry
  */
 function rarerClause({ids, rank, loss, excess}) {
-  if (ids.length > 1 || rank === null || rank >= HIGH_RANK || loss === null || excess === undefined || excess === null) return '';
+  if (ids.length > 1 || rank === null || loss === null || excess === undefined || excess === null) return '';
   const times = Number(Math.exp(excess).toPrecision(2));
   if (times < NEARLY) return ', nearly as likely';
   return `, ${times > MOST_TIMES ? `more than ${formatNumber(MOST_TIMES)}` : times < 10 ? times : formatNumber(times)} times less likely`;
