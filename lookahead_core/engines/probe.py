@@ -22,7 +22,6 @@ from lookahead_core.engines.attention import ATTENTION
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.masks import MaskPlan
 from lookahead_core.engines.uncached import LENGTH_DEPENDENT_ROPES, UncachedEngine, rope_types
-from lookahead_core.loading.quantization import is_quantized
 from lookahead_core.tree import Node, TokenTree
 
 log = logging.getLogger(__name__)
@@ -80,10 +79,6 @@ def why_no_graphs(hf_model: Any, attention: str) -> str:
 
     The model must be on a GPU. A small model of the same architecture runs there with graphs and without.
     """
-    if is_quantized(hf_model):
-        return "its weights are quantized"
-    if len(set((getattr(hf_model, "hf_device_map", None) or {}).values())) > 1:
-        return "it is spread over several devices"
     try:
         error_size = _difference(hf_model, attention, str(hf_model.device))
     except Exception as error:

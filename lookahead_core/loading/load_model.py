@@ -23,6 +23,7 @@ from lookahead_core.loading.quantization import (
     QUANTIZE,
     check_quantized_products,
     describe_quantization,
+    is_quantized,
     quantization_config,
 )
 from lookahead_core.loading.server import addresses_of, connect
@@ -235,13 +236,24 @@ def engine_like(hf_model: Any, attention: str | None, settings: Settings) -> Cac
     cached = CachedEngine(hf_model, cache_bytes=settings.cache_bytes, attention=attention)
     cached.computation = prepare(cached.model_copy, compute=settings.compute)
     if hf_model.device.type == "cuda" and settings.compute != "plain":
-        if reason := why_no_graphs(hf_model, attention):
-            cached.computation = replace(cached.computation, reason=f"CUDA graphs are not used: {reason}")
-        else:
-            cached.use_graphs()
-            cached.computation = Computation(GRAPHS, PLAIN)
+        _use_graphs(cached, hf_model, attention)
     cached.measure_slot_bytes()
     return cached
+
+
+def _use_graphs(engine: CachedEngine, hf_model: Any, attention: str) -> None:
+    """Let the engine of a model on a GPU use CUDA graphs if the model can; say so, or why not, in its `computation`."""
+    if is_quantized(hf_model):
+        reason = "the weights are quantized"
+    elif len(set((getattr(hf_model, "hf_device_map", None) or {}).values())) > 1:
+        reason = "the model is spread over several devices"
+    else:
+        reason = why_no_graphs(hf_model, attention)
+    if reason:
+        engine.computation = replace(engine.computation, reason=f"CUDA graphs are not used: {reason}")
+        return
+    engine.use_graphs()
+    engine.computation = Computation(GRAPHS, PLAIN)
 
 
 def _uncached(hf_model: Any) -> UncachedEngine:
