@@ -9,6 +9,7 @@ import {formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
 import {mount} from '../../branch_view/branch_view.js';
 
 const SETTLES = 300;   // milliseconds without a key
+const LETTER = /, letter [a-z]$/;   // at the end of a row's name
 const STEP = 0.1;      // of a temperature that an arrow key changes
 /** @param {number} temperature of columns that have none of their own */
 const heatTip = temperature => `The temperature of this column. While the field is empty, it is the one under “More settings”, now ${temperature}.`;
@@ -63,11 +64,16 @@ export class ColumnView extends EventTarget {
   number(index, removable) {
     this.title.textContent = `Column ${index + 1}`;
     setAttribute(this.element, 'aria-label', `Column ${index + 1}`);
-    setAttribute(this.root, 'aria-label', `Branches of column ${index + 1}`);
     setAttribute(this.field, 'aria-label', `Instruction of column ${index + 1}`);
     setAttribute(this.heat, 'aria-label', `Temperature of column ${index + 1}`);
     setAttribute(this.removal, 'aria-label', `Remove column ${index + 1}`);
     this.removal.disabled = !removable;
+  }
+
+  /** Mark the column whose rows the keys of the text accept. @param {boolean} marked */
+  mark(marked) {
+    setAttribute(this.element, 'aria-current', marked);
+    setAttribute(this.root, 'aria-label', `Branches of ${this.title.textContent?.toLowerCase()}${marked ? ', the marked column' : ''}`);
   }
 
   /** @param {string} name of an event of the branch view @param {unknown} detail */
@@ -114,6 +120,7 @@ export class ColumnView extends EventTarget {
     findAll(this.root, '.rows > .branch').forEach((row, index) => {
       setAttribute(row, 'data-same', letters[index] || null);
       setAttribute(find(row, '.key'), 'data-letter', letters[index] || null);
+      setAttribute(row, 'aria-label', `${row.ariaLabel?.replace(LETTER, '')}${letters[index] ? `, letter ${letters[index]}` : ''}`);
       setAttribute(row, 'aria-description', letters[index] ? `Begins like row ${letters[index]} of another column` : null);
     });
     const {branchView} = this.root;

@@ -2,8 +2,9 @@
 // in any column is a click among the branches of the page.
 /** @import {BranchRemainder, BranchViewElement, Column, ColumnViews, RowSettings, ShowDetail} from '../../web/core/types.d.ts' */
 import {EXAMPLE, FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
-import {find, setAttribute, setText} from '../../web/ui/elements.js';
+import {find, setText} from '../../web/ui/elements.js';
 import {spokenBeginning} from '../../web/core/branch_sentences.js';
+import {textKey} from '../../web/core/shortcuts.js';
 import {idsKey, viewToBeginWith} from '../../web/core/known_views.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {ColumnView} from './column_view.js';
@@ -13,7 +14,8 @@ const NO_EDITS = 'Rows can be changed in the view Rows, not in columns.';
 
 /**
  * Shows columns while it is `active`. It mirrors what the page's branch view is sent, and dispatches on that one what a
- * person chooses. Events: `writing` while an instruction is written, `change` when the columns are others.
+ * person chooses. Events: `writing` while an instruction is written, `change` when the columns are others, `rows` when a key
+ * leads to the rows of any column.
  */
 export class ColumnsPanel extends EventTarget {
   active = false;
@@ -50,6 +52,7 @@ export class ColumnsPanel extends EventTarget {
     });
     this.container.addEventListener('point', event => this.#point(/** @type {CustomEvent} */ (event)));
     this.container.addEventListener('focusin', event => this.#use(this.#views.findIndex(({element: own}) => own.contains(/** @type {Node} */ (event.target)))), {capture: true});
+    element.addEventListener('keydown', event => this.#goToRows(event));
     for (const name of ['accept', 'ban', 'help', 'leave']) this.container.addEventListener(name, event => this.#forward(name, event));
   }
 
@@ -148,6 +151,14 @@ export class ColumnsPanel extends EventTarget {
   /** Give the focus to the column that was used last, or else to the first that has rows; false if none has. */
   focus() { return Boolean(this.keyedColumn?.branchView.focus()) || this.#views.some(({root}) => root.branchView.focus()); }
 
+  /** The key that leads from the text to the rows leads from a column's fields to its own. @param {KeyboardEvent} event */
+  #goToRows(event) {
+    const from = /** @type {Node} */ (event.target);
+    if (textKey(event, false)?.verb !== 'rows' || this.#views.some(({root}) => root.contains(from))) return;
+    event.preventDefault();
+    if (!this.#views.find(({element}) => element.contains(from))?.root.branchView.focus()) dispatch(this, 'rows');
+  }
+
   /** @param {number} column that is used from now on */
   #use(column) {
     if (column < 0 || column === this.#keyed) return;
@@ -157,7 +168,7 @@ export class ColumnsPanel extends EventTarget {
     dispatch(this.branches, 'point', {text: null});   // the grey text is another one
   }
 
-  #markKeyed() { this.#views.forEach(({element}, index) => setAttribute(element, 'aria-current', index === this.#keyed)); }
+  #markKeyed() { this.#views.forEach((view, index) => view.mark(index === this.#keyed)); }
 
   /** The grey text shows what is pointed at in any column. @param {CustomEvent} event */
   #point({detail, target}) { dispatch(this.branches, 'point', {...detail, source: target}); }

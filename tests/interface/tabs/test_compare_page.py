@@ -298,6 +298,41 @@ def test_the_columns_are_used_with_the_keyboard_alone(compare: Compare) -> None:
     expect(compare.page.locator("#document textarea")).to_be_focused()
 
 
+def test_alt_and_the_down_arrow_lead_to_the_rows_from_anywhere_in_compare(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    inside = "document.activeElement.matches('.compared:nth-child({}) .token')"
+    for start in (compare.column(1).locator("textarea"), compare.column(1).locator("input")):
+        start.focus()
+        press(compare, "Alt+ArrowDown")
+        assert compare.page.evaluate(inside.format(2)), "the rows of the field's own column"
+    compare.branches(0).locator("button[data-token]").first.focus()
+    compare.page.get_by_role("button", name="Add a column").focus()
+    press(compare, "Alt+ArrowDown")
+    assert compare.page.evaluate(inside.format(1)), "the rows of the column that was used last"
+    compare.column(1).locator("input").fill("5")
+    press(compare, "Alt+ArrowDown")
+    assert compare.page.evaluate(inside.format(1)), "a column without rows is passed over"
+
+
+def test_the_names_of_rows_and_columns_have_the_letter_and_the_mark(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "")
+    compare.settle()
+    for index in (0, 1):
+        names = compare.branches(index).locator(".branch").evaluate_all("rows => rows.map(row => row.ariaLabel)")
+        assert [name.split(", ")[-1] for name in names] == [f"letter {letter}" for letter in "abcde"]
+    compare.visit.control("temperature").fill("0.5")  # rows are painted anew
+    compare.settle()
+    assert compare.branches(0).locator(".branch").first.get_attribute("aria-label").count("letter") == 1
+    for index in (1, 0):
+        compare.branches(index).locator("button[data-token]").first.focus()
+        marks = [" marked" in compare.branches(one).get_attribute("aria-label") for one in (0, 1)]
+        assert marks == [one == index for one in (0, 1)]
+
+
 def test_columns_come_back_after_a_reload_and_wait_in_a_link_until_they_are_chosen(
     compare: Compare, browser: Any, tiny_page: str
 ) -> None:
