@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -131,10 +132,28 @@ def load(
     half = "bfloat16" if device == "cuda" and settings.dtype == "auto" else settings.dtype
     # The engine is chosen and checked on the CPU; without compiled layers, which the worker would not use.
     on_cpu = replace(settings, device="cpu", device_map="", dtype=half, compute="plain")
-    loaded = load_model(revision=revision, settings=on_cpu, report=report)
+    with _cuda_left_alone():
+        loaded = load_model(revision=revision, settings=on_cpu, report=report)
     loaded.require_weights("A shared GPU").to(device)
     remake = computing_again(loaded, settings)
     return replace(loaded, engine=DispatchingEngine(dispatch_with(decorate, Worker(remake), page)))
+
+
+@contextmanager
+def _cuda_left_alone() -> Iterator[None]:
+    """Context manager in whose body transformers does not ask CUDA whether a graph is being recorded.
+
+    It asks in each forward pass without a whole mask, on a CPU too. The question initialises CUDA in this process, and
+    then no worker that is forked from it can use a GPU.
+    """
+    import torch
+
+    ask = torch.cuda.is_current_stream_capturing
+    torch.cuda.is_current_stream_capturing = lambda: False
+    try:
+        yield
+    finally:
+        torch.cuda.is_current_stream_capturing = ask
 
 
 def computing_again(loaded: Model, settings: Settings) -> Callable[[], Model]:

@@ -6,11 +6,13 @@ import contextvars
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
 import pytest
+import torch
 from gradio.context import LocalContext
 from starlette.datastructures import Headers
 
@@ -18,9 +20,12 @@ from interface.server.page_session import paint_steps
 from interface.server.shared_gpu import MOST_SECONDS, MOST_TOKEN, Visitor, dispatch_with, duration, load, refusal
 from lookahead_core import Document, Model, Settings
 from lookahead_core.engines.dispatch import COMPUTING, WAITING
+from lookahead_core.engines.probe import difference
 from lookahead_core.errors import NoRoom, WorkerLost
 from lookahead_core.loading import load_model as models
+from lookahead_core.loading.from_transformers import no_report
 from lookahead_core.serving.dispatching_engine import DispatchingEngine
+from tests.conftest import tiny_llama
 from tests.support.forking_gpu import ForkingGpu
 
 
@@ -167,3 +172,18 @@ def test_a_model_is_loaded_for_workers_which_make_its_engine_anew(
     assert [branch.token_ids for branch in found.branches] == [branch.token_ids for branch in expected.branches]
     assert loaded.engine.passes <= 1, "nothing is computed in this process but what the load itself computes"
     gpu.close()
+
+
+def test_loading_for_workers_does_not_initialise_cuda_in_this_process(
+    tmp_path: Path, byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny_llama(len(byte_tokenizer)).save_pretrained(tmp_path)
+    byte_tokenizer.save_pretrained(tmp_path)
+    asked: list[int] = []
+    # With a build of torch for CUDA this question initialises CUDA, after which a forked worker cannot.
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: bool(asked.append(1)))
+    difference.cache_clear()
+    load(Settings(model=str(tmp_path)), None, no_report, lambda duration: lambda function: function)
+    assert not asked
+    assert not torch.cuda.is_current_stream_capturing()
+    assert asked, "the function is in its place again"
