@@ -41,7 +41,7 @@ def engine_of(hf_model: Any, *, record_at: int = 1, record: Any = calling_again,
     return engine
 
 
-@pytest.mark.parametrize("limit", [8, 64])
+@pytest.mark.parametrize("limit", mostly_slow((8, 64), 1))
 @pytest.mark.parametrize("family", mostly_slow(CACHED, 10))
 def test_every_prediction_equals_a_plain_forward_over_its_path(family: str, limit: int) -> None:
     hf_model = make(family, limit)
