@@ -144,25 +144,26 @@ class PassInputs:
         self.numbers = torch.zeros((3, rows), dtype=torch.int64, device=device)
         """For each row its token id, its position in the text, and its slot."""
         self.visible = torch.zeros((rows, width), dtype=torch.bool, device=device)
-        """Which slots each row attends to. Unused rows attend to the first one: a row that sees none is not finite."""
-        self.visible[:, 0] = True
+        """Which slots each row attends to."""
         self.depths = torch.zeros(width, dtype=torch.int32, device=device)
         """The depth of each slot's node in the tree; only filled in for models with sliding windows."""
 
     def fill(self, cache: FlatCache, nodes: Sequence[Node], visible: Sequence[int], slides: bool) -> None:
         """Set the inputs for these nodes, whose slots follow the used ones of `cache`.
 
-        `visible` has, for each node, an integer whose bits are the slots that it attends to.
+        `visible` has, for each node, an integer whose bits are the slots that it attends to. Unused rows repeat the
+        last node: what they write to slots that all others mask is then as finite as its own keys and values.
         """
         start, rows = cache.used, self.numbers.shape[1]
-        unused = [0] * (rows - len(nodes))
+        repeated = [*nodes, *[nodes[-1]] * (rows - len(nodes))]
         numbers = [
-            [node.token_id for node in nodes] + unused,
-            [node.depth - 1 for node in nodes] + unused,
+            [node.token_id for node in repeated],
+            [node.depth - 1 for node in repeated],
             list(range(start, start + rows)),
         ]
         self.numbers.copy_(torch.tensor(numbers))
-        self.visible[: len(nodes)] = unpack(visible, self.visible.shape[1], torch.device("cpu")).to(self.visible.device)
+        bits = [*visible, *[visible[-1]] * (rows - len(nodes))]
+        self.visible.copy_(unpack(bits, self.visible.shape[1], torch.device("cpu")))
         if slides:
             own = torch.tensor([node.depth for node in nodes], dtype=torch.int32)
             self.depths[: start + len(nodes)] = torch.cat([cache.depths[:start], own]).to(self.depths.device)

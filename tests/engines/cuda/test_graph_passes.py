@@ -176,6 +176,20 @@ def test_values_that_are_no_numbers_do_not_reach_the_next_text() -> None:
     assert engine.graphs.replays == 2
 
 
+def test_rows_that_are_not_used_spoil_no_others() -> None:
+    hf_model = tiny_llama(300)
+    engine = engine_of(hf_model)
+    head = head_of(20)
+    engine.prefill([head])
+    with torch.no_grad():
+        hf_model.model.embed_tokens.weight[0] = float("inf")  # a token that is in no text
+    for token_ids in (range(10, 18), range(20, 27)):
+        leaves = [head.tree.expand(head, token_id) for token_id in token_ids]
+        assert_rows_equal_plain(hf_model, leaves, engine.evaluate(leaves))
+    assert engine.graphs is not None
+    assert engine.graphs.replays == 2
+
+
 def test_a_size_is_recorded_at_its_second_use() -> None:
     recorded: list[int] = []
 
