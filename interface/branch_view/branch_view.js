@@ -124,6 +124,7 @@ export class BranchView {
       rows: () => this.state.drawn.rows,
       state: () => this.state.status.state,
       isStale: () => isStale(this.state),
+      nameRows: () => nameRows(this.rows, this.state),
       awaitsRows: () => this.state.status.state === 'thinking' && (!this.state.shown || isShownViewOld(this.state)),
       drawn: () => this.state.drawn,
       expected: () => this.state.expectedRevision,

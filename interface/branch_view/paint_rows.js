@@ -83,7 +83,8 @@ export function nameRows(container, state) {
     const age = isInert(state, row) ? (state.textChanged ? 'of an older text' : 'from before your change') : '';
     const fork = forkOf(rows, index), parting = fork && partingPhrase(fork, row, typed);
     const label = spokenOdds(labelOf(row, lettersBefore(row, typed)));
-    const own = [row.pinned && REST_OF_CHOICE, parting, changedPhrase(row, typed), label, cutPhrase(row), stopPhrase(row)];
+    const {same} = elements[index].dataset, letter = same && `letter ${same}`;   // of a row in a column
+    const own = [row.pinned && REST_OF_CHOICE, parting, changedPhrase(row, typed), label, cutPhrase(row), stopPhrase(row), letter];
     setAttribute(elements[index], 'aria-label', [`Branch ${index + 1}`, age, ...own].filter(Boolean).join(', '));
   });
 }

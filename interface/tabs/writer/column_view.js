@@ -9,7 +9,6 @@ import {formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
 import {mount} from '../../branch_view/branch_view.js';
 
 const SETTLES = 300;   // milliseconds without a key
-const LETTER = /, letter [a-z]$/;   // at the end of a row's name
 const STEP = 0.1;      // of a temperature that an arrow key changes
 /** @param {number} temperature of columns that have none of their own */
 const heatTip = temperature => `The temperature of this column. While the field is empty, it is the one under “More settings”, now ${temperature}.`;
@@ -120,10 +119,10 @@ export class ColumnView extends EventTarget {
     findAll(this.root, '.rows > .branch').forEach((row, index) => {
       setAttribute(row, 'data-same', letters[index] || null);
       setAttribute(find(row, '.key'), 'data-letter', letters[index] || null);
-      setAttribute(row, 'aria-label', `${row.ariaLabel?.replace(LETTER, '')}${letters[index] ? `, letter ${letters[index]}` : ''}`);
       setAttribute(row, 'aria-description', letters[index] ? `Begins like row ${letters[index]} of another column` : null);
     });
     const {branchView} = this.root;
+    branchView.nameRows();
     setText(this.remarks, branchView.state() === 'settled' ? columnRemarks(branchView.drawn()) : '');
     setAttribute(this.elsewhere, 'data-stale', branchView.isStale());
     this.elsewhere.replaceChildren(...firsts.map(first => {

@@ -345,6 +345,8 @@ export interface BranchViewHandle {
   expected(): number;
   state(): string;
   isStale(): boolean;
+  /** Name the rows anew, after `data-same` of some has changed. */
+  nameRows(): void;
   /** Whether rows are computed and none of the present text has come, be they hidden or not. */
   awaitsRows(): boolean;
   /** Whether the rows are hidden until the next word is guessed. Nothing of them may be shown elsewhere then. */
