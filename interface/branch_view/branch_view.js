@@ -255,9 +255,9 @@ export class BranchView {
     if (redrawn || prefetchChanged) paintMeter(this.meter, state.shown?.view, state.ahead.tokens);
     if (redrawn || prefetchChanged || state.expectedRevision !== before.expectedRevision) {
       markInert(this.rows, state);
-      nameRows(this.rows, state);
       markPrefetched(this.rows, state);
     }
+    if (redrawn || state.expectedRevision !== before.expectedRevision) nameRows(this.rows, state);
     if (redrawn || state.awaited !== before.awaited) markAwaited(this.rows, awaitedIndex(state));
   }
 

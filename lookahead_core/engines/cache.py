@@ -24,19 +24,38 @@ class OtherMemory(Protocol):
         ...
 
 
-class SlotLayer(CacheLayerMixin):
+class UnlimitedLayer(CacheLayerMixin):
+    """A cache layer of transformers without sliding windows, and without a limit on its number of tokens."""
+
+    is_sliding = False
+
+    def __init__(self) -> None:
+        CacheLayerMixin.__init__(self)
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Return the number of tokens that a pass of `query_length` tokens attends to, and that of the first one."""
+        return self.get_seq_length() + query_length, 0
+
+    def get_max_length(self) -> int:
+        return -1
+
+    def get_max_cache_shape(self) -> int:
+        """Return -1, for no limit; the name of `get_max_length` in transformers before 5.23."""
+        return -1
+
+
+class SlotLayer(UnlimitedLayer):
     """The keys and values of one layer of the model, as a cache layer of transformers: one slot for each cached node.
 
     Both have the shape (1, heads, capacity, width). The model's forward calls `update`; its first call allocates them.
     The `FlatCache` that creates the layer decides which node has which slot.
     """
 
-    is_sliding = False
     keys: torch.Tensor
     values: torch.Tensor
 
     def __init__(self, cache: FlatCache) -> None:
-        CacheLayerMixin.__init__(self)
+        super().__init__()
         self.cache = cache
         self.bytes = 0
         """Allocated bytes of keys and values."""
@@ -102,16 +121,6 @@ class SlotLayer(CacheLayerMixin):
 
     def get_seq_length(self) -> int:
         return self.cache.used
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self.cache.used + query_length, 0
-
-    def get_max_length(self) -> int:
-        return -1
-
-    def get_max_cache_shape(self) -> int:
-        """Return -1, for no limit; the name of `get_max_length` in transformers before 5.23."""
-        return -1
 
 
 def _empty_slots_like(states: torch.Tensor, capacity: int) -> torch.Tensor:

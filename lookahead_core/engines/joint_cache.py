@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache, CacheLayerMixin
+from transformers.cache_utils import Cache
 
-from lookahead_core.engines.cache import FlatCache, SlotLayer
+from lookahead_core.engines.cache import FlatCache, SlotLayer, UnlimitedLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,15 @@ class JointTensors:
     """For each cache, its keys or values of shape (1, heads, slots, width); the numbers of slots differ."""
 
 
-class JointLayer(CacheLayerMixin):
+class JointLayer(UnlimitedLayer):
     """The same model layer in several trees' caches, as one cache layer of transformers for one pass.
 
     `rows` are counts: the first `rows[0]` rows of the pass go to `layers[0]`, the next `rows[1]` to `layers[1]`, and so
     on.
     """
 
-    is_sliding = False
-
     def __init__(self, layers: Sequence[SlotLayer], rows: tuple[int, ...]) -> None:
-        CacheLayerMixin.__init__(self)
+        super().__init__()
         self.layers, self.rows = layers, rows
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
@@ -58,16 +56,6 @@ class JointLayer(CacheLayerMixin):
 
     def get_seq_length(self) -> int:
         return max(layer.get_seq_length() for layer in self.layers)
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self.get_seq_length() + query_length, 0
-
-    def get_max_length(self) -> int:
-        return -1
-
-    def get_max_cache_shape(self) -> int:
-        """Return -1, for no limit; the name of `get_max_length` in transformers before 5.23."""
-        return -1
 
 
 def joint_cache(caches: Sequence[FlatCache], rows: tuple[int, ...]) -> Cache:

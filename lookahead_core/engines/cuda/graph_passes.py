@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache, CacheLayerMixin
+from transformers.cache_utils import Cache
 
-from lookahead_core.engines.cache import FlatCache
+from lookahead_core.engines.cache import FlatCache, UnlimitedLayer
 from lookahead_core.engines.masks import MaskPlan, unpack
 from lookahead_core.tree import Node
 
@@ -27,7 +27,7 @@ ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
 WIDTHS = (512, 1024, 2048, 4096)
 """Numbers of slots of the recorded passes; a text that needs more than the last is computed without graphs."""
 RECORD_AT = 2
-"""The use of a size at which its graph is recorded, which takes as long as some passes; before it, none is used."""
+"""Which pass of a size records the graph: not the first, since recording takes several times as long as a pass."""
 
 Outputs = tuple[torch.Tensor, torch.Tensor]
 """The logits of a pass in float32, of shape (rows, vocabulary), and the inputs of the output matrix, (rows, width)."""
@@ -35,16 +35,15 @@ Forward = Callable[[dict[str, Any]], Outputs]
 """A function that calls the model with these arguments, and returns the outputs for all rows."""
 
 
-class StaticLayer(CacheLayerMixin):
+class StaticLayer(UnlimitedLayer):
     """The keys and values of one layer in the slots of a `StaticSlots`, as a cache layer of transformers."""
 
-    is_sliding = False
     keys: torch.Tensor
     values: torch.Tensor
 
     def __init__(self, slots: StaticSlots, keys: torch.Tensor, values: torch.Tensor) -> None:
-        """`keys` and `values`, of shape (1, heads, any, width), are examples of those to be kept."""
-        CacheLayerMixin.__init__(self)
+        """Allocate memory like that of `keys` and `values`, of shape (1, heads, any number of slots, width)."""
+        super().__init__()
         self.slots = slots
         # Zeros: masked slots are multiplied by 0, and must be finite.
         self.keys, self.values = (
@@ -73,13 +72,6 @@ class StaticLayer(CacheLayerMixin):
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self.slots.width, 0
 
-    def get_max_length(self) -> int:
-        return -1
-
-    def get_max_cache_shape(self) -> int:
-        """Return -1, for no limit; the name of `get_max_length` in transformers before 5.23."""
-        return -1
-
 
 class StaticSlots:
     """Fixed memory for the keys and values of one tree at a time, copied from and to its `FlatCache`.
@@ -89,7 +81,10 @@ class StaticSlots:
     """
 
     def __init__(self, like: FlatCache, capacity: int) -> None:
-        """Allocate `capacity` slots for each layer of a cache `like` this one, which must have been used."""
+        """Allocate `capacity` slots in each layer.
+
+        Heads, width, dtype and device are those of the cache `like`, whose own memory must be allocated.
+        """
         self.capacity = capacity
         self.width = capacity
         """The slots that the pass being recorded reads: so many from the first one on."""
@@ -182,7 +177,7 @@ class Recording:
     replay: Callable[[], None]
     """Runs the pass on `inputs`, and writes the outputs."""
     outputs: Outputs
-    """The memory that the outputs are in, until the next replay."""
+    """The tensors that hold the outputs of the latest replay; the next one overwrites them."""
 
 
 def record_graph(run: Callable[[], Outputs], pool: Any) -> tuple[Callable[[], None], Outputs]:
@@ -243,10 +238,11 @@ class GraphPasses:
         try:
             slots = self._slots_for(cache, size[1])
             slots.move_in(cache)
-            if size not in self._recordings:
-                self._recordings[size] = self._recorded(slots, size, cache, nodes, visible)
-            recording = self._recordings[size]
-            recording.inputs.fill(cache, nodes, visible, self._plan.slides)
+            recording = self._recordings.get(size)
+            if recording is None:
+                recording = self._recordings[size] = self._recorded(slots, size, cache, nodes, visible)
+            else:
+                recording.inputs.fill(cache, nodes, visible, self._plan.slides)
             recording.replay()
         except Exception as error:
             log.warning("CUDA graphs are not used any more.", exc_info=True)
@@ -273,7 +269,7 @@ class GraphPasses:
         return None if rows is None or width is None else (rows, width)
 
     def _is_due(self, size: tuple[int, int]) -> bool:
-        """Count a use of this size; return whether its graph is used for it."""
+        """Count a pass of this size, and return whether it is to be computed by a graph: from the `record_at`-th on."""
         self._uses[size] = self._uses.get(size, 0) + 1
         return self._uses[size] >= self._record_at
 
@@ -287,7 +283,7 @@ class GraphPasses:
     def _recorded(
         self, slots: StaticSlots, size: tuple[int, int], cache: FlatCache, nodes: Sequence[Node], visible: Sequence[int]
     ) -> Recording:
-        """Record a pass of this size; these nodes are computed meanwhile, as nothing else may be written."""
+        """Record a pass of this size with these nodes as its inputs; recording runs it, and so writes their slots."""
         inputs = PassInputs(*size, slots.layers[0].keys.device)
         inputs.fill(cache, nodes, visible, self._plan.slides)
 

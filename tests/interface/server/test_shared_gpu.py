@@ -180,7 +180,7 @@ def test_loading_for_workers_does_not_initialise_cuda_in_this_process(
     tiny_llama(len(byte_tokenizer)).save_pretrained(tmp_path)
     byte_tokenizer.save_pretrained(tmp_path)
     asked: list[int] = []
-    # With a build of torch for CUDA this question initialises CUDA, after which a forked worker cannot.
+    # In a build of torch for CUDA this function initialises CUDA, and processes forked afterwards cannot use a GPU.
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: bool(asked.append(1)))
     difference.cache_clear()
     load(Settings(model=str(tmp_path)), None, no_report, lambda duration: lambda function: function)
