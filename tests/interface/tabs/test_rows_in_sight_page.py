@@ -50,9 +50,9 @@ def test_rows_begin_in_the_upper_half_of_a_laptops_window_and_all_are_seen(tiny:
     assert branches.evaluate(SEEN) == 5
 
 
-@pytest.mark.parametrize("height", [720, 900])
-def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit, height: int) -> None:
-    tiny.page.set_viewport_size({"width": 1280, "height": height})
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1280, 900), (390, 844)])
+def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit, width: int, height: int) -> None:
+    tiny.page.set_viewport_size({"width": width, "height": height})
     undo, box = tiny.page.locator("#undo"), tiny.page.locator("#document textarea")
     tiny.type(" ".join(["The keeper saw a ship."] * 8), delay=0)
     before, lines = undo.bounding_box(), box.evaluate("one => one.scrollHeight")
