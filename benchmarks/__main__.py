@@ -5,10 +5,23 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import branching, compression, decoding, diversity, flood, index, load, page, pages, remote, speculation
+from benchmarks import (
+    branching,
+    compression,
+    decoding,
+    diversity,
+    flood,
+    index,
+    load,
+    page,
+    pages,
+    passes,
+    remote,
+    speculation,
+)
 
 # A module here has NAME, HELP, add_arguments(parser) and main(arguments) -> exit status.
-COMMANDS = (branching, compression, decoding, diversity, flood, index, load, page, pages, remote, speculation)
+COMMANDS = (branching, compression, decoding, diversity, flood, index, load, page, pages, passes, remote, speculation)
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:

@@ -211,8 +211,10 @@ class ModelLoader:
 def _with_scheduler(model: Model, settings: Settings) -> Model:
     """Return a copy of the model whose engine is a new scheduler around the old engine."""
     from lookahead_core.serving.scheduler import Scheduler  # imported late, since it imports torch
+    from lookahead_core.serving.shared_passes import CPU_LIMITS, PassLimits
 
-    return replace(model, engine=Scheduler(model.engine, ahead_seconds=settings.person_seconds))
+    limits = CPU_LIMITS if model.device == "cpu" else PassLimits()
+    return replace(model, engine=Scheduler(model.engine, ahead_seconds=settings.person_seconds, limits=limits))
 
 
 def _warm_up(model: Model) -> None:

@@ -31,7 +31,7 @@ from lookahead_core.serving.fair_shares import FairShares
 from lookahead_core.serving.job import INTERRUPTED, Job, PassRequest
 from lookahead_core.serving.outside_reading import read_outside
 from lookahead_core.serving.prefetch_gates import PrefetchGates
-from lookahead_core.serving.shared_passes import READ_CHUNK, make_pass, make_passes, row_count
+from lookahead_core.serving.shared_passes import PassLimits, make_pass, make_passes, row_count
 from lookahead_core.tree import Node, TokenTree
 
 log = logging.getLogger(__name__)
@@ -53,12 +53,16 @@ class Scheduler:
     thread, since closing it may change a document. Everything that touches a document should run here.
     """
 
-    def __init__(self, engine: Engine, *, idle: float = 30.0, ahead_seconds: float = 2.0) -> None:
+    def __init__(
+        self, engine: Engine, *, idle: float = 30.0, ahead_seconds: float = 2.0, limits: PassLimits | None = None
+    ) -> None:
         """`engine` computes. The thread ends after `idle` seconds without work, and starts again with the next job.
 
-        A client who has used `ahead_seconds` more than another one who waits is late, see `FairShares`.
+        A client who has used `ahead_seconds` more than another one who waits is late, see `FairShares`. `limits` are
+        the sizes of passes; None stands for those of a GPU.
         """
         self.engine = engine
+        self._limits = limits or PassLimits()
         self._gates = PrefetchGates(lambda: bool(self._requests))
         if (servers := elsewhere_of(engine)) is not None:
             servers.reader, servers.new_gate = read_outside, self._gates.for_current_job
@@ -217,7 +221,7 @@ class Scheduler:
         """Return the logits of nodes, with `hidden` also hidden states; computed like those of `evaluate`.
 
         No predictions are stored, and the result's rows may be in another order than `nodes`. While other jobs need
-        scores, all but the last READ_CHUNK tokens of a text that is not in the cache are prefilled before, in chunks.
+        scores, the tokens of a text that is not in the cache are prefilled before, in chunks, see `PassLimits`.
         """
         if threading.current_thread() is not self._thread:
             return self._call(functools.partial(self.score, hidden=hidden), nodes)
@@ -226,7 +230,7 @@ class Scheduler:
             # Servers answer each job's request by itself: several at the same time, while other jobs run.
             return self.engine.score(nodes, hidden=hidden)
         # Two long texts may free each other's slots between chunks. The number of chunks is bounded, so that this ends.
-        chunks = row_count(self.engine, nodes) // READ_CHUNK
+        chunks = row_count(self.engine, nodes) // self._limits.shared
         request = PassRequest(nodes, hidden=hidden, chunks=chunks)
         job.wait_for(request)
         assert request.scores is not None
@@ -250,7 +254,7 @@ class Scheduler:
     def prefill(self, nodes: Sequence[Node]) -> None:
         """Compute keys and values of nodes and their ancestors into the engine's cache, as far as they are missing.
 
-        Done in the scheduler's thread, and in chunks of READ_CHUNK tokens while other jobs need scores.
+        Done in the scheduler's thread, and in chunks, see `PassLimits`.
         """
         if threading.current_thread() is not self._thread:
             return self._call(self.prefill, nodes)
@@ -416,7 +420,7 @@ class Scheduler:
             if self._requests and not requests:
                 return
         others = [*(job for job in waiting if job not in in_turn), *prefetches]
-        make_passes(self.engine, requests, others, lambda: self._is_overtaken(newest, jobs))
+        make_passes(self.engine, requests, others, self._limits, lambda: self._is_overtaken(newest, jobs))
         for job in waiting:
             self._shares.charge(job)
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
 from lookahead_core.engines.dispatch import dispatcher_of
-from lookahead_core.engines.engine import Engine
+from lookahead_core.engines.engine import MAX_LAST_CHUNK, Engine
 from lookahead_core.serving.job import Job, PassRequest, as_exception
 from lookahead_core.tree import Node
 
-MAX_ROWS = 64
-"""Nodes of different jobs in one pass at most. Larger passes cost in proportion to their nodes, so that nothing is
-saved, and a job that comes meanwhile would wait longer. A request with more nodes has a pass of its own."""
-READ_CHUNK = 64
-"""Tokens in a pass that prefills a text while other jobs need scores: they wait for one such pass at a time."""
 READ_TURN = 1.0
 """Seconds of passes in which one job prefills its text before it is another one's turn: of two long texts the first
 should not end as late as the second, and a short text should not wait for the end of a very long one."""
@@ -24,25 +20,46 @@ FREE = 1.02
 """A pass takes up nodes of prefetches if its estimated cost is at most this times the cost without them."""
 
 
+@dataclass(frozen=True)
+class PassLimits:
+    """How large the scheduler's passes may be; a job that comes while one runs waits for its end.
+
+    The defaults are for GPUs, which compute 64 nodes in about the time of one.
+    """
+
+    shared: int = 64
+    """Nodes of different jobs in one pass at most; a request with more has a pass of its own. Also the tokens in a pass
+    that prefills a text while other jobs need scores."""
+    reading: int = MAX_LAST_CHUNK
+    """Tokens in a pass that prefills a text while no other job needs scores."""
+
+
+CPU_LIMITS = PassLimits(shared=20, reading=128)
+"""Limits for CPUs, where passes of more than about 16 nodes cost in proportion to their nodes: larger ones save nothing
+(`python -m benchmarks passes` measures it). Matrix units such as AMX are fast from about 128 tokens on."""
+
+
 def make_passes(
     engine: Engine,
     requests: Sequence[Job],
     prefetches: Sequence[Job],
+    limits: PassLimits,
     is_overtaken: Callable[[], bool] = lambda: False,
 ) -> None:
     """Make the passes for which these jobs are suspended: all passes for scores of requests, and a part of one text.
 
-    That is a chunk of READ_CHUNK tokens if others need scores. Prefetches wait if there are requests, except those that
-    a pass takes up at no cost, see FREE; if there are none, one pass is made for them. Jobs that are dropped meanwhile
-    are left out. After each pass `is_overtaken` is called; if it returns True, no further one is made.
+    Prefetches wait if there are requests, except those that a pass takes up at no cost, see FREE; if there are none,
+    one pass is made for them. Jobs that are dropped meanwhile are left out. After each pass `is_overtaken` is called;
+    if it returns True, no further one is made.
     """
     waiting = requests or prefetches
-    reading = [job for job in waiting if reads(engine, job.pending)]
-    groups = list(grouped(engine, [job for job in waiting if job not in reading]))
+    reading = [job for job in waiting if reads(engine, job.pending, limits.shared)]
+    most = most_rows(engine, limits)
+    groups = list(grouped(engine, [job for job in waiting if job not in reading], most))
     if not requests:
         groups = groups[:1]
     elif groups:
-        groups[-1] += _free(engine, groups[-1], prefetches)
+        groups[-1] += _free(engine, groups[-1], prefetches, most)
     for group in groups:
         if jobs := [job for job in group if not job.dropped]:
             make_pass(engine, jobs)
@@ -50,10 +67,8 @@ def make_passes(
                 return
     if reading:
         reader = min(reading, key=lambda job: (job.pass_seconds // READ_TURN, job.number))
-        if groups and not reader.dropped:
-            read_chunk(engine, reader)
-        elif not reader.dropped:
-            make_pass(engine, [reader])
+        if not reader.dropped:
+            read_chunk(engine, reader, limits.shared if groups else limits.reading)
 
 
 def row_count(engine: Engine, nodes: Sequence[Node]) -> int:
@@ -65,27 +80,26 @@ def row_count(engine: Engine, nodes: Sequence[Node]) -> int:
     return len(computed)
 
 
-def reads(engine: Engine, request: PassRequest) -> bool:
-    """Whether a request prefills a text: only that, or before its scores more than READ_CHUNK tokens."""
-    return request.prefill or (request.chunks > 0 and len(engine.nodes_to_prefill(request.nodes[0])) > READ_CHUNK)
+def reads(engine: Engine, request: PassRequest, most: int) -> bool:
+    """Whether a request prefills a text: only that, or before its scores more than `most` tokens."""
+    return request.prefill or (request.chunks > 0 and len(engine.nodes_to_prefill(request.nodes[0])) > most)
 
 
-def most_rows(engine: Engine) -> int:
-    """Return the most rows of a pass that several jobs share: MAX_ROWS, or `batch_invariant_rows` if that is lower.
+def most_rows(engine: Engine, limits: PassLimits) -> int:
+    """Return the most rows of a pass that several jobs share: the limit, or `batch_invariant_rows` if that is lower.
 
     0 for an engine with a dispatcher, whose tasks are each dispatched for one visitor.
     """
     if dispatcher_of(engine) is not None:
         return 0
-    return min(MAX_ROWS, engine.batch_invariant_rows or MAX_ROWS)
+    return min(limits.shared, engine.batch_invariant_rows or limits.shared)
 
 
-def grouped(engine: Engine, jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Yield the jobs, which wait for scores, in order, in groups whose requests have at most `most_rows` together.
+def grouped(engine: Engine, jobs: Sequence[Job], most: int) -> Iterator[list[Job]]:
+    """Yield the jobs, which wait for scores, in order, in groups whose requests have at most `most` rows together.
 
     A job with more rows is a group of its own.
     """
-    most = most_rows(engine)
     group: list[Job] = []
     rows = 0
     for job in jobs:
@@ -99,14 +113,14 @@ def grouped(engine: Engine, jobs: Sequence[Job]) -> Iterator[list[Job]]:
         yield group
 
 
-def _free(engine: Engine, group: Sequence[Job], prefetches: Sequence[Job]) -> list[Job]:
-    """Return those prefetches whose nodes the pass of a group can take up at no cost, see FREE."""
+def _free(engine: Engine, group: Sequence[Job], prefetches: Sequence[Job], most: int) -> list[Job]:
+    """Return those prefetches whose nodes the pass of a group, of at most `most` rows, can take up at no cost."""
     rows = sum(row_count(engine, job.pending.nodes) for job in group)
     allowed = FREE * engine.pass_costs.cost(rows)
     free = []
     for job in prefetches:
         more = rows + row_count(engine, job.pending.nodes)
-        if not job.pending.prefill and more <= most_rows(engine) and engine.pass_costs.cost(more) <= allowed:
+        if not job.pending.prefill and more <= most and engine.pass_costs.cost(more) <= allowed:
             free.append(job)
             rows = more
     return free
@@ -135,19 +149,25 @@ def make_pass(engine: Engine, jobs: Sequence[Job]) -> None:
         request.seconds, request.done = seconds, True
 
 
-def read_chunk(engine: Engine, job: Job) -> None:
-    """Prefill READ_CHUNK tokens of a text for a job whose request `reads`, which goes on waiting for all others."""
+def read_chunk(engine: Engine, job: Job, size: int) -> None:
+    """Prefill `size` tokens of a text for a job whose request `reads`, which goes on waiting for the others.
+
+    If no more are left, the request is answered.
+    """
     request, started = job.pending, time.perf_counter()
     nodes = request.nodes if request.prefill else engine.nodes_to_prefill(request.nodes[0])
+    if len(nodes) <= size:
+        make_pass(engine, [job])
+        return
     try:
-        engine.prefill(nodes[:READ_CHUNK])
+        engine.prefill(nodes[:size])
     except BaseException as error:
         request.error = as_exception(error)
     job.pass_seconds += time.perf_counter() - started
     request.chunks -= 1
     if request.prefill:
-        request.nodes = nodes[READ_CHUNK:]
-    request.done = request.error is not None or not request.nodes
+        request.nodes = nodes[size:]
+    request.done = request.error is not None
 
 
 def _compute(engine: Engine, requests: Sequence[PassRequest]) -> None:

@@ -17,12 +17,13 @@ from lookahead_core.errors import CacheFull
 from lookahead_core.serving import shared_passes
 from lookahead_core.serving.job import Job, PassRequest
 from lookahead_core.serving.scheduler import Scheduler
-from lookahead_core.serving.shared_passes import MAX_ROWS, READ_CHUNK, make_pass, make_passes
+from lookahead_core.serving.shared_passes import CPU_LIMITS, PassLimits, make_pass, make_passes
 from lookahead_core.tree import Node
 from tests.engines.test_bfloat16_and_float32_guarantees import compiling, small_model
 
 PATIENCE = 120
 """Seconds after which a failing test gives up; no result depends on it."""
+LIMITS = PassLimits()
 TEXTS = ["The old keeper", "A boat in the harbour", "Nobody saw the light", "The sea was calm and"]
 
 
@@ -74,8 +75,9 @@ def recorder(tiny_model: Model) -> Recorder:
 
 
 @pytest.fixture
-def shared(tiny_model: Model, recorder: Recorder) -> Iterator[Model]:
-    scheduler = Scheduler(recorder)  # type: ignore[arg-type]
+def shared(tiny_model: Model, recorder: Recorder, request: pytest.FixtureRequest) -> Iterator[Model]:
+    """A model with a scheduler, whose limits are the fixture's parameter, or those of a GPU."""
+    scheduler = Scheduler(recorder, limits=getattr(request, "param", None))  # type: ignore[arg-type]
     yield replace(tiny_model, engine=scheduler)
     scheduler.close()
 
@@ -122,12 +124,13 @@ def test_lookaheads_of_four_people_take_as_many_passes_as_one_and_give_the_same(
     assert all(len({node.tree for node in nodes}) == len(TEXTS) for nodes in recorder.scored)
 
 
-def test_a_pass_has_at_most_the_rows_that_are_allowed(shared: Model, recorder: Recorder) -> None:
+@pytest.mark.parametrize(("shared", "most"), [(LIMITS, 64), (CPU_LIMITS, 20)], indirect=["shared"])
+def test_a_pass_has_at_most_the_rows_that_are_allowed(shared: Model, most: int, recorder: Recorder) -> None:
     texts = [f"{text} {number}" for text in TEXTS for number in range(8)]
     for answers in together(shared, lookaheads(shared, texts)):
         answers.last()
     sizes = [len(nodes) for nodes in recorder.scored]
-    assert max(sizes) <= MAX_ROWS < sum(sizes), sizes
+    assert most * 3 / 4 < max(sizes) <= most < sum(sizes), sizes
     assert any(len({node.tree for node in nodes}) > 1 for nodes in recorder.scored)
 
 
@@ -175,7 +178,10 @@ def test_a_job_that_is_stopped_while_it_waits_for_a_pass_cleans_up_and_ends(shar
     assert cleaned == [1] and not stopped.over.is_set()
 
 
-def test_a_long_text_is_read_in_chunks_between_the_passes_of_others(shared: Model, recorder: Recorder) -> None:
+@pytest.mark.parametrize(("shared", "most"), [(LIMITS, 64), (CPU_LIMITS, 20)], indirect=["shared"])
+def test_a_long_text_is_read_in_chunks_between_the_passes_of_others(
+    shared: Model, most: int, recorder: Recorder
+) -> None:
     long = Document(shared, "sea " * 260)
     order: list[str] = []
     recorder.before = lambda nodes: order.append("score")
@@ -186,7 +192,7 @@ def test_a_long_text_is_read_in_chunks_between_the_passes_of_others(shared: Mode
     }
     for answers in together(shared, jobs):
         assert answers.last().result.branches
-    assert max(recorder.prefilled) <= READ_CHUNK
+    assert recorder.prefilled[:3] == [most] * 3
     assert order[:6] == ["score", "read"] * 3, "a chunk and a pass in turn"
 
 
@@ -196,6 +202,28 @@ def test_a_lone_reader_reads_in_large_chunks(shared: Model, recorder: Recorder) 
     assert not recorder.prefilled and max(map(len, recorder.scored)) <= 2, "the last 768 tokens are read with the pass"
 
 
+@pytest.mark.parametrize("shared", [CPU_LIMITS], indirect=True)
+def test_a_lone_reader_on_a_cpu_reads_chunks_between_which_others_can_have_a_pass(
+    shared: Model, recorder: Recorder
+) -> None:
+    document, plain, begun = Document(shared, "sea " * 180), recorder.prefill, threading.Event()
+    missing = len(recorder.nodes_to_prefill(document.head))
+    newcomers: list[Answers] = []
+
+    def prefill(nodes: Sequence[Node]) -> None:
+        if not newcomers:
+            newcomers.append(submit(shared, Document(shared, "A boat").lookahead_steps(k=2, depth=3), "newcomer"))
+            begun.set()
+        plain(nodes)
+
+    recorder.prefill = prefill  # type: ignore[method-assign]
+    reader = submit(shared, document.lookahead_steps(k=2, depth=2), "reader")
+    assert begun.wait(PATIENCE) and newcomers[0].last().result.branches and reader.last().result.branches
+    chunks = recorder.prefilled
+    assert chunks[0] == 128 and set(chunks[1:]) <= {20, 128} and sum(chunks) <= missing
+    assert missing - sum(chunks) <= 128, "the last tokens are computed with the scores"
+
+
 def test_a_short_text_does_not_wait_for_the_end_of_a_very_long_one(
     shared: Model, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,7 +231,7 @@ def test_a_short_text_does_not_wait_for_the_end_of_a_very_long_one(
     texts = {"long": "sea " * 420, "short": "The keeper saw it. " * 8, "typing": "A boat"}
     documents = {name: Document(shared, text) for name, text in texts.items()}
     missing = {name: len(recorder.nodes_to_prefill(document.head)) for name, document in documents.items()}
-    assert READ_CHUNK < missing["short"] < missing["long"] / 3, missing
+    assert LIMITS.shared < missing["short"] < missing["long"] / 3, missing
     left: list[int] = []
 
     def steps(name: str, depth: int) -> Iterator[Any]:
@@ -254,10 +282,10 @@ def test_a_pass_takes_up_prefetches_that_add_nothing_to_its_cost(
     monkeypatch.setattr(recorder.engine.pass_costs, "cost", lambda nodes: 1.0 if nodes <= 25 else 1.1)
     request, *prefetches = [suspended(nodes) for nodes in children]
     reading = suspended(children[1], prefill=True)
-    make_passes(recorder, [request], [reading, *prefetches])  # type: ignore[arg-type]
+    make_passes(recorder, [request], [reading, *prefetches], LIMITS)  # type: ignore[arg-type]
     assert [job.waits for job in (request, reading, *prefetches)] == [False, True, False, True, True]
     assert [len(nodes) for nodes in recorder.scored] == [20]
-    make_passes(recorder, [], prefetches[1:])  # type: ignore[arg-type]
+    make_passes(recorder, [], prefetches[1:], LIMITS)  # type: ignore[arg-type]
     assert [len(nodes) for nodes in recorder.scored] == [20, 20], "without a request there is no such limit"
     for job in (request, reading, *prefetches):
         job.close(lambda job: make_pass(recorder, [job]))  # type: ignore[arg-type]
@@ -271,7 +299,7 @@ def test_jobs_share_no_pass_that_is_dispatched_for_one_of_them_or_that_would_cha
     tiny_model.engine.evaluate(heads)
     setattr(recorder, limit, value)
     jobs = [suspended([head.tree.expand(head, token) for token in range(5)]) for head in heads]
-    make_passes(recorder, jobs[:2], jobs[2:])  # type: ignore[arg-type]
+    make_passes(recorder, jobs[:2], jobs[2:], LIMITS)  # type: ignore[arg-type]
     assert [job.waits for job in jobs] == [False, False, True, True]
     assert [len(nodes) for nodes in recorder.scored] == [5, 5]
     for job in jobs:
@@ -281,17 +309,15 @@ def test_jobs_share_no_pass_that_is_dispatched_for_one_of_them_or_that_would_cha
 def test_prefetches_make_one_pass_at_a_time(tiny_model: Model, recorder: Recorder) -> None:
     heads = [Document(tiny_model, text).head for text in TEXTS]
     tiny_model.engine.evaluate(heads)
-    jobs = [suspended([head.tree.expand(head, token) for token in range(MAX_ROWS // 2)]) for head in heads]
-    make_passes(recorder, [], jobs)  # type: ignore[arg-type]
+    jobs = [suspended([head.tree.expand(head, token) for token in range(LIMITS.shared // 2)]) for head in heads]
+    make_passes(recorder, [], jobs, LIMITS)  # type: ignore[arg-type]
     assert [job.waits for job in jobs] == [False, False, True, True] and len(recorder.scored) == 1
     for job in jobs:
         job.close(lambda job: make_pass(recorder, [job]))  # type: ignore[arg-type]
 
 
-def test_a_request_that_is_stopped_before_its_pass_is_not_computed(
-    shared: Model, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared_passes, "MAX_ROWS", 1)
+@pytest.mark.parametrize("shared", [PassLimits(shared=1)], indirect=True)
+def test_a_request_that_is_stopped_before_its_pass_is_not_computed(shared: Model, recorder: Recorder) -> None:
     documents = [Document(shared, text) for text in TEXTS[:2]]
     scheduler: Any = shared.engine
 

@@ -17,7 +17,7 @@ from interface.http import operations
 from interface.server import model_loading
 from interface.server.call_runner import NotReady
 from interface.server.page_service import PageService
-from lookahead_core import Model, load_model
+from lookahead_core import Document, Model, load_model
 from lookahead_core.engines.remote import server_errors
 from lookahead_core.errors import ModelError
 from tests.support.completions_server import CompletionsServer
@@ -147,3 +147,21 @@ def test_other_errors_still_end_the_loading(tiny_model: Model) -> None:
     loader = ModelLoader(load)
     loader.run()
     assert loader.loading.state == "error" and tries.acquire(blocking=False) and not tries.acquire(blocking=False)
+
+
+def test_on_a_cpu_a_pass_of_many_people_is_short_so_that_a_newcomer_soon_has_one(tiny_model: Model) -> None:
+    loader = ModelLoader(lambda report: tiny_model)
+    loader.run()
+    rows = tiny_model.engine.pass_rows  # type: ignore[attr-defined]
+    sizes: list[int] = []
+    rows.add, count = lambda size: (sizes.append(size), count(size)), rows.add
+    scheduler, go = loader.scheduler, threading.Event()
+    scheduler.submit(iter(lambda: go.wait(20.0) and None, None), "holds the thread", on_step=print, on_end=print)
+    ended = threading.Semaphore(0)
+    for number in range(12):
+        steps = Document(loader.model, f"The sea {number}").lookahead_steps(k=5, depth=3)
+        scheduler.submit(steps, number, on_step=lambda step: None, on_end=lambda error: ended.release())
+    go.set()
+    assert all(ended.acquire(timeout=20.0) for _ in range(12))
+    scheduler.close()
+    assert 15 <= max(sizes) <= 20
