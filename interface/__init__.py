@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from interface.http import assets, endpoints, gradio_calls, operations, page_functions, plotly_script
 from interface.http.caller_address import remember_peers
 from interface.http.caller_gate import CallerGate
+from interface.http.page_cache import PageCache
 from interface.http.page_refusals import PageRefusals
 from interface.http.request_gate import RequestGate
 from interface.http.sign_in import SignIn
@@ -110,6 +111,7 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
                 Middleware(CallerGate, limits, settings.proxy_networks),
                 Middleware(SignIn),
                 Middleware(RequestGate, limits),
+                Middleware(PageCache),
             ],
         },
     }

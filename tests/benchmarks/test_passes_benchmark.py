@@ -12,9 +12,7 @@ from lookahead_core import Model
 
 
 @pytest.mark.slow
-def test_a_small_run_measures_every_size(
-    tmp_path: Path, tiny_model: Model, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_small_run_measures_every_size(tmp_path: Path, tiny_model: Model, capsys: pytest.CaptureFixture[str]) -> None:
     tiny_model.hf_model.save_pretrained(tmp_path / "model")
     tiny_model.tokenizer.save_pretrained(tmp_path / "model")
     arguments = parse(["passes", "--repeats", "1", "--model", str(tmp_path / "model"), "--device", "cpu"])
