@@ -74,7 +74,7 @@ export function spokenSummary(view, index, processing) {
  * @param {number} passes
  */
 export function tokensSentence(count, passes) {
-  const cost = passes ? `read in ${formatCount(passes, 'pass', 'passes')}` : 'all of it known from before';
+  const cost = passes ? `read in ${formatCount(passes, 'pass', 'passes')}` : 'all known from before';
   return `${formatCount(count, 'token')}, ${cost}. Click a token to see what the model expected there.`;
 }
 

@@ -41,6 +41,7 @@ class SpeculationPage extends ExperimentPage {
   drawRevision = 0;
   /** @type {Run | null} */
   drawRun = null;   // whose first tokens are drawn
+  drawnAs = '';     // says with which options
   plotted = 0;      // the time of the last drawing of the plot of draws
   /** @type {string | null} */
   chosenKey = null;   // of the chosen token of the tree
@@ -197,8 +198,9 @@ class SpeculationPage extends ExperimentPage {
       return;
     }
     this.drawRun = this.chosen;
-    // At temperature 0 nothing is drawn.
+    const instead = this.drawRun.temperature ? '' : ', as at 0 nothing is drawn,';
     this.drawRun.temperature ||= 1;
+    this.drawnAs = `Drawn at temperature ${this.drawRun.temperature}${instead} with the seed ${this.drawRun.seed}.`;
     this.drawRevision += 1;
     this.drawing.show(true);
     this.drawLine.show('Starting …', 'thinking', 0);
@@ -235,7 +237,7 @@ class SpeculationPage extends ExperimentPage {
     if (!view) return;
     const found = /** @type {RejectionDrawsView} */ (/** @type {unknown} */ (view)), settled = state === 'settled', number = found.draws?.number ?? 0;
     find(this.drawn, '.outcome').hidden = false;
-    find(this.drawn, '.outcome > p').textContent = `Drawn at temperature ${this.drawRun?.temperature}, with the seed ${this.drawRun?.seed}.`;
+    find(this.drawn, '.outcome > p').textContent = this.drawnAs;
     find(this.drawn, '.odds .wide').replaceChildren(table(ODDS_HEADS, oddsRows(found)));
     if (settled) this.drawLine.show(words.rejectionSentence(found), 'settled');
     else this.drawLine.show(`${formatNumber(number)} of ${formatNumber(DRAWS)} tokens are drawn`, 'thinking', number / DRAWS);

@@ -148,7 +148,7 @@ export class GuessFirst extends EventTarget {
       return;
     }
     this.#end(now, {hadFocus: checked.focused});
-    const rows = this.view().rows(), known = Math.max(LEAST, probabilityOfGuess(rows, {probability, texts, words, error}));
+    const drawn = this.view().drawn(), {rows} = drawn, known = Math.max(LEAST, probabilityOfGuess(drawn, {probability, texts, words, error}));
     this.#keep(addGuess(this.#score, known));
     this.#say(guessSentence(guess, {probability: known, texts, words, error}, rowPhrase(rows, texts, guess), under));
   }

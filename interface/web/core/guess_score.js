@@ -1,5 +1,5 @@
 // The score of guessed next words: how much each surprised the model, in bits.
-/** @import {DrawnRow, GuessOdds, GuessScore} from './types.d.ts' */
+/** @import {DrawnOther, DrawnRow, GuessOdds, GuessScore} from './types.d.ts' */
 import {formatPercent, quotedText} from './figures_and_labels.js';
 import {nextWordEnd, textUpTo} from './choice.js';
 
@@ -20,14 +20,16 @@ export const bitsOf = probability => Math.max(0, -Math.log2(probability));
 export const rowOfGuess = (rows, texts) => rows.findIndex(row => texts.includes(textUpTo(row, nextWordEnd(row))));
 
 /**
- * The probability of a guess. Where its word is the next word of a row, it is the row's share, as far as that is known: two
- * searches find it, each with an error of its own, and the page shows one figure.
- * @param {(Pick<DrawnRow, 'pieces'> & Partial<Pick<DrawnRow, 'share' | 'next_word'>>)[]} rows
+ * The probability of a guess. Where its word is the next word of a row, or of an entry of *Everything else*, it is the share
+ * of that, as far as that is known: two searches find it, each with an error of its own, and the page shows one figure.
+ * @param {{rows: (Pick<DrawnRow, 'pieces'> & Partial<Pick<DrawnRow, 'share' | 'next_word'>>)[], others?: Pick<DrawnOther, 'text' | 'next_word' | 'odds'>[]}} drawn
  * @param {GuessOdds} odds
  */
-export function probabilityOfGuess(rows, {probability, texts}) {
+export function probabilityOfGuess({rows, others = []}, {probability, texts}) {
   const {share, next_word: word} = rows[rowOfGuess(rows, texts)] ?? {};
-  return word && share && texts.includes(word.text) && !share.atLeast && !share.bound ? share.p : probability;
+  const entry = others.find(({text, next_word: own}) => own && text && texts.includes(text));
+  const known = word && texts.includes(word.text) ? share : entry?.odds;
+  return known && !known.atLeast && !known.bound ? known.p : probability;
 }
 
 const WORD_GOES_ON = /^[\p{L}\p{M}\p{N}]/u;

@@ -61,13 +61,21 @@ test('the sum is that of the figures that are shown, however many guesses there 
 
 test('a guess that is the next word of a row has the share of the row, if that is known', () => {
   const word = {text: ' sea', share: 0.2, error: 0.0005}, share = {p: 0.2}, odds = {probability: 0.2009, texts: ['sea', ' sea'], words: true, error: 0.0004};
-  const rows = more => [row([' old', 1]), {...row([' sea', 1], [' shore', 1]), share, next_word: word, ...more}];
+  const rows = more => ({rows: [row([' old', 1]), {...row([' sea', 1], [' shore', 1]), share, next_word: word, ...more}]});
   assert.equal(probabilityOfGuess(rows(), odds), 0.2);
   for (const more of [{next_word: undefined}, {next_word: {...word, text: ' seaside'}}, {share: {p: 0.1, atLeast: true}}, {share: {p: 0.3, bound: true}}]) {
     assert.equal(probabilityOfGuess(rows(more), odds), 0.2009, JSON.stringify(more));
   }
   assert.equal(probabilityOfGuess(rows(), {...odds, texts: [' tide']}), 0.2009);
-  assert.equal(probabilityOfGuess([], odds), 0.2009);
+  assert.equal(probabilityOfGuess({rows: []}, odds), 0.2009);
+});
+
+test('a guess that is listed under everything else has the share that stands there, if that is known', () => {
+  const odds = {probability: 0.0178, texts: [' can', 'can'], words: true, error: 0.0001}, rows = [row([' visit', 1])];
+  const others = more => [{text: ' can', odds: {p: 0.3}}, {text: " can't", next_word: {}, odds: {p: 0.2}}, {text: ' can', next_word: {}, odds: {p: 0.0188, ...more}}];
+  assert.equal(probabilityOfGuess({rows, others: others()}, odds), 0.0188);
+  assert.equal(probabilityOfGuess({rows, others: others({bound: true})}, odds), 0.0178);
+  assert.equal(probabilityOfGuess({rows, others: others().slice(0, 2)}, odds), 0.0178);
 });
 
 test('the sentence of a guess has its odds, its bits and its row', () => {
