@@ -131,6 +131,7 @@ export class BranchView {
       // A listener that shows the branches in another way takes the focus and cancels the event.
       focus: () => !dispatch(this.root, 'enter', null, {cancelable: true}) || focusFirst(this.root),
       isVeiled: () => this.state.veiled,
+      isTabAnnounced: () => this.state.tabAnnouncement !== '',
       nextWord: branch => this.#nextWordEnd(branch),
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),

@@ -160,12 +160,19 @@ export class BranchController {
     this.#tabLeadsOn = listenToTextKeys({box: draft.box, draft, actions: {
       word: branch => this.#choose(branch, this.#keyed.branchView.nextWord(branch)),
       whole: branch => this.#chooseWhole(branch),
-      ghost: () => this.ghost.accept() || this.#awaitGhost() || (this.branches.branchView.isVeiled() && this.hooks.onHidden()),
+      ghost: () => this.#acceptGhost() || this.#awaitGhost() || (this.branches.branchView.isVeiled() && this.hooks.onHidden()),
       hide: () => this.#keyed.branchView.giveUp() || this.#hideGhost(),
       rows: () => this.goToRows(),
       pause: () => this.#togglePause(),
       begin: () => this.#announceTab(),
     }});
+  }
+
+  /** Accept the ghost text, or announce it first: nobody who does not see it should insert it unheard. False if there is none. */
+  #acceptGhost() {
+    if (!this.ghost.text || this.#keyed.branchView.isTabAnnounced()) return this.ghost.accept();
+    this.#announceTab();
+    return true;
   }
 
   /** Keep the focus in the text while the ghost text is computed: on a button, what is typed next would be lost. */
@@ -370,9 +377,11 @@ export class BranchController {
 
   /**
    * Announce what Tab inserts while the branches grow, or while branching is paused: the grey text is shown, and can be inserted.
-   * A timer that runs is not started again, since new rows may come more often than it ends.
+   * The first one is announced at once, longer ones after a time. A timer that runs is not started again, since new rows may
+   * come more often than it ends.
    */
   #announceGrowingTab() {
+    if (!this.#keyed.branchView.isTabAnnounced()) this.#announceTab();
     if (this.#growing) return;
     this.#growing = setTimeout(() => {
       this.#growing = undefined;

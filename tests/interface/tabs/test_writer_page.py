@@ -67,11 +67,13 @@ def put_caret(visit: Visit, place: int) -> None:
 
 
 def wait_for_ghost(visit: Visit) -> str:
-    """What stands in grey after the caret, once it is what the first row says."""
+    """What stands in grey after the caret, once it is what the first row says, and is announced if Tab inserts it."""
     visit.page.wait_for_function(
         """() => {
             const {pieces} = document.querySelector('#branches').branchView.rows()[0];
-            return document.querySelector('.ghost').textContent === pieces.map(({text}) => text).join('');
+            const isShown = document.querySelector('.ghost').textContent === pieces.map(({text}) => text).join('');
+            const hasFocus = document.activeElement.matches('#document textarea');
+            return isShown && (!hasFocus || document.querySelector('#branches .tab-announcement').textContent !== '');
         }"""
     )
     return str(visit.page.locator(".ghost").inner_text())
@@ -235,6 +237,40 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
     press(tiny, "Alt+ArrowUp")
     ghost = wait_for_ghost(tiny)
     browsers.expect(announced).to_have_text(f"Tab inserts “{ghost.strip()}”.")
+
+
+@pytest.mark.slow
+def test_tab_announces_grey_text_that_was_not_announced_yet_and_inserts_it_when_pressed_again(tiny: Visit) -> None:
+    tiny.page.evaluate(
+        """() => new MutationObserver((changes, observer) => {
+            if (!document.querySelector('.ghost').textContent) return;
+            observer.disconnect();
+            const box = document.querySelector('#document textarea'), before = box.value;
+            box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab', bubbles: true, cancelable: true}));
+            window.pressedAtOnce = {before, after: box.value};
+        }).observe(document.querySelector('.mirror'), {subtree: true, childList: true, characterData: true})"""
+    )
+    tiny.fill(PROMPT)
+    tiny.wait_until_settled()
+    pressed = tiny.page.evaluate("window.pressedAtOnce")
+    assert pressed["before"] == pressed["after"] == PROMPT == tiny.text
+    ghost = wait_for_ghost(tiny)
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT + ghost
+
+
+@pytest.mark.slow
+def test_grey_text_is_announced_again_after_the_text_has_changed(tiny: Visit) -> None:
+    tiny.fill(PROMPT)
+    tiny.wait_until_settled()
+    ghost = wait_for_ghost(tiny)
+    tiny.page.keyboard.type("x")
+    tiny.wait_until_settled()
+    press(tiny, "Backspace")
+    tiny.wait_until_settled()
+    assert wait_for_ghost(tiny) == ghost
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT + ghost
 
 
 @pytest.mark.slow
