@@ -283,8 +283,8 @@ export class BranchView {
     ban.hidden = !label;
     setText(ban, label);
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
-    // In Compare the panel announces the likeliest beginnings of all columns together: see `ColumnsPanel`.
-    const isSaid = state.announcement !== state.announcedRows || !this.root.closest('.columns');
+    // A column of Compare says only what concerns it alone: the panel announces the rows, the page's branch view all else.
+    const isSaid = !this.root.closest('.columns') || state.awaited !== null || state.announcement === state.refusal;
     setText(this.announcement, isSaid ? state.announcement : '');
     setText(this.tabAnnouncement, state.tabAnnouncement);
     this.#dispatchPointed();

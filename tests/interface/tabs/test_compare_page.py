@@ -586,3 +586,44 @@ def test_while_rows_grow_the_note_of_a_column_is_as_wide_as_the_column(compare: 
       return [words, view].map(one => one.getBoundingClientRect().width);
     }""")
     assert widths[0] > 0.8 * widths[1]
+
+
+SAID = """() => {
+    window.said = [];
+    const hear = changes => {
+        const regions = new Set(changes.map(({target}) => (target.closest ? target : target.parentElement).closest('[aria-live]')));
+        for (const region of regions) if (region?.textContent && region.checkVisibility()) window.said.push(region.textContent);
+    };
+    new MutationObserver(hear).observe(document.body, {subtree: true, childList: true, characterData: true});
+}"""
+
+
+def test_what_a_person_does_in_compare_is_said_once_and_without_the_rows_before(compare: Compare) -> None:
+    page = compare.page
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    page.evaluate(SAID)
+
+    def said_after(*keys: str) -> list[str]:
+        page.evaluate("window.said.length = 0")
+        for key in keys:
+            page.keyboard.press(key)
+        compare.visit.wait_until_asked()
+        page.wait_for_timeout(2500)
+        return list(page.evaluate("window.said"))
+
+    page.locator("#document textarea").focus()
+    said = said_after("Alt+1")
+    assert sum("Inserted: “" in sentence for sentence in said) == 1, said
+    assert sum("The likeliest beginnings, column 1" in sentence for sentence in said) == 1, said
+    said += (undone := said_after("Control+z"))
+    assert sum("Undone" in sentence for sentence in undone) == 1, undone
+    said += (paused := said_after("Alt+p"))
+    assert sum("Branching is paused" in sentence for sentence in paused) == 1, paused
+    said += (resumed := said_after("Alt+p"))
+    assert sum("Branching goes on" in sentence for sentence in resumed) == 1, resumed
+    compare.settle()
+    said += (hidden := said_after("Escape"))
+    assert sum("Grey text hidden" in sentence for sentence in hidden) == 1, hidden
+    assert not any("hold" in sentence for sentence in said), "the rows of all columns are announced together"
