@@ -71,7 +71,8 @@ export class Tips {
     this.#touched = pointerType === 'touch';
     if (this.#wasMoved(event) || this.#touched) this.#asks = owner !== null;
     this.#arrived = this.#asks ? null : owner;
-    this.#show((this.#asks ? owner : null) ?? this.#focused());
+    // A finger asks for what it taps alone: the focus is often in a field that the page has opened.
+    this.#show((this.#asks ? owner : null) ?? (this.#touched ? null : this.#focused()));
   }
 
   /** Show the sentence of what has come to lie under the pointer once that is moved. @param {PointerEvent} event */

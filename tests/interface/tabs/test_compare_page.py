@@ -407,7 +407,7 @@ def test_each_column_shows_its_coverage_and_how_to_read_on_in_long_rows(compare:
         expect(compare.branches(index).locator(".tokens[data-scrolled]")).to_have_count(1)
     assert compare.visit.text == PROMPT
     legend = compare.page.locator(".compare-foot .legend")
-    expect(legend).to_contain_text("All figures are of tokens, not of words. “These 5 hold” is a column’s coverage")
+    expect(legend).to_contain_text("All figures are of tokens, not of words. “These … hold” is a column’s coverage")
 
 
 def test_a_click_in_any_column_shows_the_next_views_of_all_without_the_server(compare: Compare) -> None:

@@ -181,6 +181,21 @@ def test_a_focus_that_scrolls_the_page_keeps_its_sentence(visit: Visit) -> None:
     assert page.evaluate(INSIDE)
 
 
+def test_a_tap_elsewhere_shows_no_sentence_of_the_field_that_has_the_focus(browser: Any, tiny_page: str) -> None:
+    look = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with browsers.visit(browser, tiny_page, **look) as opened:
+        opened.wait_for_status("ready")
+        opened.type("The old keeper")
+        opened.wait_until_settled()
+        page, tip = opened.page, opened.page.locator(".tip")
+        page.locator("#controls .views input[value=compare]").check(force=True)
+        page.locator("#compare .add").tap()
+        expect(page.locator("#compare textarea").last).to_be_focused()
+        page.locator("#compare .column-name").nth(1).tap()
+        page.wait_for_timeout(300)
+        expect(tip).to_be_hidden()
+
+
 def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, tiny_page: str) -> None:
     look = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     with browsers.visit(browser, tiny_page, **look) as opened:
