@@ -3,7 +3,7 @@
 /** @import {TreePainter} from './tree_painter.js' */
 /** @import {TreeViewport} from './tree_viewport.js' */
 import {choiceOf} from '../../web/core/choice.js';
-import {hereIn, nodeAfterMove} from '../../web/core/tree_moves.js';
+import {hereIn, nodeAfterMove, nodeInPlaceOf} from '../../web/core/tree_moves.js';
 import {isStill} from '../../web/ui/events.js';
 import {treeKey} from '../../web/core/shortcuts.js';
 
@@ -28,6 +28,8 @@ export class TreeInput {
   #pressed = null;
   /** @type {string | null} */
   #stop = null;   // the key of the node with the tab stop
+  /** The node that the focus was on, and the key of the one that it is on until the drawing is complete. @type {{from: LaidNode, to: string} | null} */
+  #moved = null;
 
   /**
    * @param {SVGElement} svg
@@ -50,8 +52,8 @@ export class TreeInput {
     svg.addEventListener('keydown', event => this.#onKey(event));
   }
 
-  /** Whether a node has the focus. */
-  get hasFocus() { return document.activeElement instanceof Element && this.svg.contains(document.activeElement); }
+  /** The node that has the focus, or null. */
+  get focused() { return this.painter.nodeOf(document.activeElement); }
 
   /** Focus the likeliest next piece, or else the end of the text. Returns false if nothing is drawn. */
   focusFirst() {
@@ -64,6 +66,22 @@ export class TreeInput {
    * @param {LaidNode[]} nodes
    */
   keepTabStop(nodes) { this.#moveTabStop(nodes.find(({node}) => node.key === this.#stop) ?? hereIn(nodes)); }
+
+  /**
+   * After a paint: where the focused node is gone, focus the one that takes its place. While branches grow that is not final.
+   * After a change of the text no node has a place in the drawing before.
+   * @param {LaidNode | null} focused before the paint
+   * @param {{isSameText: boolean, isComplete: boolean}} drawing
+   */
+  keepFocus(focused, {isSameText, isComplete}) {
+    const moved = isSameText && this.#moved && this.#moved.to === focused?.node.key ? this.#moved : null, from = moved?.from ?? focused;
+    this.#moved = isComplete ? null : moved;
+    if (!from || (this.focused && !(moved && isComplete))) return;
+    const to = isSameText ? nodeInPlaceOf(this.painter.layout?.nodes ?? [], from) : null;
+    if (!to) this.focusFirst();
+    else if (to.node.key !== this.focused?.node.key) this.#focusOn(to);
+    this.#moved = to && !isComplete ? {from, to: to.node.key} : null;
+  }
 
   /** @param {Event} event */
   #nodeOf(event) { return this.painter.nodeOf(/** @type {Element} */ (event.target)); }

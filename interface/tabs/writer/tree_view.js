@@ -47,6 +47,7 @@ export class TreeView extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #lazy;                             // the timer of a paint that can wait
   #centred = '';                     // what the drawing was last centred for
+  #painted = '';                     // the text of the drawing
   #unannounced = false;              // whether a screen reader has not been told of the drawing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
@@ -199,7 +200,7 @@ export class TreeView extends EventTarget {
     const {svg, painter, viewport, input} = this;
     // Before the area is measured: a longer sentence leaves less of it.
     setText(find(this.panel, '.tree-figures'), figuresSentence({river: this.#river, session: this.session.checked}));
-    const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least: READABLE}), focused = input.hasFocus;
+    const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least: READABLE}), {focused} = input;
     painter.paint(layout);
     viewport.resize(layout);
     const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
@@ -207,7 +208,8 @@ export class TreeView extends EventTarget {
     setText(find(this.panel, '.tree-says'), sentence);
     this.#announce(sentence);
     input.keepTabStop(layout.nodes);
-    if (focused && !input.hasFocus) input.focusFirst();
+    input.keepFocus(focused, {isSameText: this.#painted === draft.before, isComplete: this.branches.branchView.state() !== 'thinking'});
+    this.#painted = draft.before;
     // The drawing moves only when the text has. While branches grow it moves to where it had no room to move to before.
     const centred = `${this.#end.revision} ${this.session.checked}`;
     if (centred !== this.#centred || viewport.lacksRoom) viewport.reveal(here.x, here.y);

@@ -25,6 +25,20 @@ export function nodeAfterMove(nodes, from, move) {
  */
 export const hereIn = nodes => nodes.find(({node}) => node.here) ?? nodes[0];
 
+/**
+ * The node that takes the place of a node of an earlier drawing of the same text: the node itself, else the sibling that is now
+ * where it was, else the last sibling, else its parent or what takes the place of that. Null if nothing does.
+ * @param {LaidNode[]} nodes
+ * @param {LaidNode} former
+ * @returns {LaidNode | null}
+ */
+export function nodeInPlaceOf(nodes, {node, parent}) {
+  const same = nodes.find(one => one.node.key === node.key);
+  if (same || !parent) return same ?? null;
+  const siblings = nodes.filter(one => one.parent?.node.key === parent.node.key && one.node.state !== 'rest');
+  return siblings[parent.node.children.indexOf(node)] ?? siblings[siblings.length - 1] ?? nodeInPlaceOf(nodes, parent);
+}
+
 /** @type {(nodes: LaidNode[], from: LaidNode) => LaidNode | undefined} */
 function childTowards(nodes, from) {
   const children = nodes.filter(({parent}) => parent === from);

@@ -200,6 +200,24 @@ def test_a_node_can_be_banned_by_the_delete_key(tree: Visit) -> None:
     expect(tree.page.locator("#tree .node:focus")).to_have_count(1)
 
 
+def test_after_a_ban_the_focus_is_on_the_node_that_takes_the_place_of_the_banned_one(tree: Visit) -> None:
+    keys = nodes(tree, "ahead").evaluate_all("all => all.map(({dataset: {key}}) => key)")
+    last = [key for key in keys if key.count("/") == 3][-1]
+    banned = tree.page.locator(f'#tree [data-key="{last}"]')
+    assert banned.get_attribute("aria-level") == "4"
+    banned.focus()
+    tree.page.keyboard.press("Delete")
+    expect(tree.page.locator("#controls .never button")).to_have_count(1)
+    expect(banned).to_have_count(0)
+    tree.wait_until_settled()
+    draw_again(tree)
+    focused = tree.page.locator("#tree .node:focus")
+    parent = last.rpartition("/")[0]
+    expect(focused).to_have_attribute("data-key", re.compile(rf"^{parent}/[^/]+$"))
+    tree.page.keyboard.press("ArrowRight")
+    expect(focused).to_have_attribute("data-key", re.compile(rf"^{parent}/[^/]+/[^/]+$"))
+
+
 def test_what_a_screen_reader_is_told_of_the_tree_is_what_it_shows(tree: Visit) -> None:
     said, shown = tree.page.locator(".tree-announcement"), tree.page.locator(".tree-says")
     expect(said).to_have_text(shown.inner_text())

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
-import {hereIn, nodeAfterMove} from '../../../../interface/web/core/tree_moves.js';
+import {hereIn, nodeAfterMove, nodeInPlaceOf} from '../../../../interface/web/core/tree_moves.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {randomTree} from '../../../support/scripts/trees.js';
 
@@ -51,4 +51,19 @@ test('without an end of the text the root stands for it, and right leads to the 
   const {nodes} = layoutTree({...child('r'), children: [child('a'), child('b')]});
   assert.equal(hereIn(nodes), nodes[0]);
   assert.equal(nodeAfterMove(nodes, nodes[0], 'right').node.key, 'a');
+});
+
+test('the place of a node that is gone is taken by the sibling there, else by the last one, else by the parent', () => {
+  const node = (key, children = [], state = 'ahead') => ({key, text: key, state, odds: {p: 0.3}, children, rest: null});
+  const laid = (...children) => layoutTree(node('here', [...children, node('here/rest', [], 'rest')])).nodes;
+  const row = (...keys) => node('a', keys.map(key => node(`a/${key}`))), before = laid(row('x', 'y', 'z'), node('b'));
+  const placeOf = (key, after) => nodeInPlaceOf(after, before.find(one => one.node.key === key))?.node.key;
+  assert.equal(placeOf('a/y', laid(row('x', 'z', 'new'), node('b'))), 'a/z');
+  assert.equal(placeOf('a/z', laid(row('x', 'y'), node('b'))), 'a/y');
+  assert.equal(placeOf('a/y', laid(row('new'), node('b'))), 'a/new');
+  assert.equal(placeOf('a/y', laid(node('b'), row())), 'a');
+  assert.equal(placeOf('a/y', laid(node('b'), node('c'))), 'b');
+  assert.equal(placeOf('b', laid(row('x'))), 'a', 'the rest of the odds takes no place');
+  assert.equal(placeOf('a/y', laid(node('b'), row('z', 'y'))), 'a/y');
+  assert.equal(nodeInPlaceOf(layoutTree(node('other')).nodes, before[1]), null);
 });
