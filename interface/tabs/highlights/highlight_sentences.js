@@ -149,13 +149,19 @@ export function markedSentence(words, count) {
 }
 
 /**
- * What is announced of a highlight: its place among the highlights, what the model expected, and why near the text's beginning.
+ * What the model expected at a word, and why near the text's beginning.
+ * @param {Pick<MarkedWord, 'entry' | 'text' | 'begun' | 'before'>} word
+ */
+export const expectationSentence = ({entry, text, begun, before}) =>
+  [headline(entry, text, begun), beginningSentence(entry, before, begun)].filter(Boolean).join(' ');
+
+/**
+ * What is announced of a highlight: its place among the highlights, and what the model expected.
  * @param {MarkedWord} word
  * @param {number} number of the highlight in the order of the text, from 1 on
  * @param {number} count of highlights that are shown
  */
-export const highlightSentence = ({entry, text, begun, before}, number, count) =>
-  [`Highlight ${number} of ${count}.`, headline(entry, text, begun), beginningSentence(entry, before, begun)].filter(Boolean).join(' ');
+export const highlightSentence = (word, number, count) => `Highlight ${number} of ${count}. ${expectationSentence(word)}`;
 
 /**
  * A sentence as a screen reader is to say it: quoted signs by their names, and in words that a word may be longer.
@@ -170,14 +176,15 @@ export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/
  * @param {AlternativeFit[]} fits the verdicts, as far as they are known
  * @param {boolean} withFigures
  */
-export function spokenDetails({entry, text, begun, before}, fits, withFigures) {
+export function spokenDetails(word, fits, withFigures) {
+  const {entry} = word;
   const verdicts = new Map(fits.map(fit => [fit.id, fit]));
   const alternatives = entry.alternatives.map(one => {
     // As the card does: where it shows no figures, it gives a verdict only on an alternative that fits.
     const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && (withFigures || fit.drops_in) && fitPhrase(fit);
     return [spokenAlternative(one, entry), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
   });
-  const sentences = [headline(entry, text, begun), beginningSentence(entry, before, begun), withFigures && `${wordSummary(entry)}.`];
+  const sentences = [expectationSentence(word), withFigures && `${wordSummary(entry)}.`];
   return [...sentences, alternatives.length > 0 && `Alternatives: ${alternatives.join('; ')}.`].filter(Boolean).map(one => spokenSentence(String(one))).join(' ');
 }
 

@@ -9,7 +9,7 @@ import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {withTimeout} from '../../web/net/requests.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
-import {find, findAll, make} from '../../web/ui/elements.js';
+import {find, findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {formatCount, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {meet} from '../../web/core/tip_position.js';
@@ -17,7 +17,7 @@ import {markedEntries, markedWords, relativeEntropies, replacedPart} from './mar
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {paintWordDetails, placeBesideWord} from './word_details.js';
-import {chanceFigure, highlightSentence, markedSentence, notableCount, replacementSentence, spokenDetails, spokenSentence} from './highlight_sentences.js';
+import {chanceFigure, expectationSentence, highlightSentence, markedSentence, notableCount, replacementSentence, spokenDetails, spokenSentence} from './highlight_sentences.js';
 import {markRows, tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
@@ -72,7 +72,7 @@ class HighlightsTab {
   #checking = null;
   /** @type {HTMLElement | null} */
   #pointed = null;
-  /** The word with a description: it keeps that without its card, until it is left. @type {HTMLElement | null} */
+  /** The word with the description of its card: it keeps that without the card, until it is left. @type {HTMLElement | null} */
   #described = null;
   /** @type {Map<number, AlternativeFit[]>} */
   #fits = new Map();   // by the starts of words
@@ -275,8 +275,14 @@ class HighlightsTab {
       // For screen readers a mark is a part of the name; other words are named by what they show, and signs by their names.
       const name = marked ? `${spokenText(text).trim()}, marked` : SPOKEN.test(text) ? null : spokenText(text);
       if (word.ariaLabel !== name) word.ariaLabel = name;
+      if (word !== this.#described) this.#describeBriefly(word);
     }
     this.#markRows();
+  }
+
+  /** A marked word is described by what the model expected, also without its card. Other words have no description then. @param {HTMLElement} word */
+  #describeBriefly(word) {
+    setAttribute(word, 'aria-description', word.hasAttribute('data-marked') ? spokenSentence(expectationSentence(this.#wordOf(word))) : null);
   }
 
   /** @param {HTMLElement} element */
@@ -324,7 +330,7 @@ class HighlightsTab {
   #point(word) {
     if (word && word === this.#pointed) return;
     this.#hideDetails();
-    this.#described?.removeAttribute('aria-description');
+    if (this.#described) this.#describeBriefly(this.#described);
     this.#described = null;
     if (!word || !this.found || this.#stale) return;
     this.#pointed = word;

@@ -628,9 +628,31 @@ def test_a_word_keeps_its_description_while_it_has_the_focus_also_without_its_ca
         expect(word).to_have_attribute("aria-description", expected)
         page.keyboard.press("ArrowLeft")
         expect(about).to_be_visible()
-        assert page.locator("#highlights [aria-description]").count() == 1
+        whole = page.locator("#highlights [aria-description*='Alternatives: ']")
+        expect(whole).to_have_count(1)
         page.locator("#highlights-text").focus()
-        expect(page.locator("#highlights [aria-description]")).to_have_count(0)
+        expect(whole).to_have_count(0)
+
+
+@in_a_browser
+def test_a_marked_word_is_described_without_its_card_by_what_next_highlight_announces(tiny: Visit) -> None:
+    page, words = tiny.page, tiny.page.locator("#highlights .word[data-marked]")
+    described = page.locator("#highlights .word[aria-description]")
+    tiny.analyse(TEXT)
+    for count in (3, 2):
+        page.locator("#highlights-count").fill(str(count))
+        expect(words).to_have_count(count)
+        expect(described).to_have_count(count)
+    page.locator("#highlights-next").focus()
+    for number in (1, 2):
+        said = words.nth(number - 1).get_attribute("aria-description")
+        assert said and said.startswith("The model expected ") and "Alternatives" not in said
+        page.keyboard.press("Enter")
+        expect(page.locator(".read .announcement")).to_have_text(f"Highlight {number} of 2. {said}")
+    page.locator("#highlights-text").focus()
+    assert words.nth(1).get_attribute("aria-description") == said, "the card of a word leaves it as it was"
+    page.locator("#highlights-count").fill("1")
+    expect(described).to_have_count(1)
 
 
 @in_a_browser
