@@ -27,6 +27,11 @@ const SELECTION = 'A selection pauses branching.';
  * @type {Record<string, [string, string]>}
  */
 const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['bannedAgain', 'unbanned'], redo: ['allowedAgain', 'rebanned']};
+/**
+ * What is announced of a step of the text, by its verb: where the text has left the box, and where it was inserted.
+ * @type {Record<string, [string, string]>}
+ */
+const STEP_KINDS = {undo: ['undone', 'restored'], redo: ['removedAgain', 'redone']};
 const PROMPT_KINDS = ['prompt', 'prompting'];   // changes after which the text is the same
 const MOST_PINNED = 40;    // texts whose pinned row is remembered
 const SHOWN_BEFORE = 60;   // characters of the text that the branch view gets: a half-typed word is shown before its rows
@@ -144,8 +149,8 @@ export class BranchController {
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('blur', () => dispatch(this.#keyed, 'announceTab', {text: null}));
     draft.box.addEventListener('focus', () => { if (this.#keyed.branchView.state() === 'settled') this.#announceTab(); });
-    onDetail(draft, 'change', ({kind, text, step}) => {
-      if (kind === 'undo' || kind === 'redo') this.#confirm(kind === 'undo' ? 'undone' : 'redone', text);
+    onDetail(draft, 'change', ({kind, text, isInserted, step}) => {
+      if (STEP_KINDS[kind]) this.#confirm(kind === 'undo' && step === 'anew' ? 'conversationRestored' : STEP_KINDS[kind][Number(isInserted)], text);
       if (!PROMPT_KINDS.includes(kind)) this.edits.textChanged();
       if (kind !== 'accept') this.#update(kind, step);
     });

@@ -47,6 +47,7 @@ export class Notice {
     this.#action = null;
     this.element.classList.remove('said');
     this.#setText('');
+    this.button.textContent = '';
     this.button.hidden = true;
   }
 

@@ -350,7 +350,7 @@ export class TextOwner extends EventTarget {
     this.#write(change, undoes ? step.before : step.after);
     this.#text = this.text;
     [this.#spans, this.#earlier] = [state.spans, state.earlier];
-    this.#makeRevision(verb, {text: change.inserted || change.removed, step: step.kind});
+    this.#makeRevision(verb, {text: change.inserted || change.removed, isInserted: change.inserted !== '', step: step.kind});
     return true;
   }
 
@@ -387,7 +387,7 @@ export class TextOwner extends EventTarget {
     this.#writing = false;
   }
 
-  /** @param {string} kind @param {{text?: string, step?: string}} [moved] of an undo or a redo */
+  /** @param {string} kind @param {{text?: string, isInserted?: boolean, step?: string}} [moved] of an undo or a redo */
   #makeRevision(kind, moved = {}) {
     this.revision += 1;
     this.#caretPosition = this.caret;

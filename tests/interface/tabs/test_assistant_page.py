@@ -333,6 +333,22 @@ def test_a_new_conversation_begins_with_the_user_and_can_be_undone(talking: Talk
     assert talking.state == state
 
 
+def test_the_undo_of_a_new_conversation_announces_what_is_back_and_leaves_no_notice(talking: Talking) -> None:
+    announced, notice = talking.page.locator("#chat-branches .announcement"), talking.page.locator(".talking .notice")
+    talking.fill("The keeper")
+    talking.page.locator("#chat-new").click()
+    browsers.expect(notice).to_contain_text("A new conversation.")
+    talking.page.keyboard.press("Control+z")
+    browsers.expect(announced).to_contain_text("Undone: the conversation is back, with “The keeper” in the text box.")
+    assert talking.text == "The keeper"
+    assert notice.inner_text().strip() == ""
+    browsers.expect(notice.get_by_role("button")).to_have_count(0)
+    browsers.expect(notice.locator(".action")).to_have_text("")
+    talking.page.keyboard.press("Control+Shift+z")
+    browsers.expect(announced).to_contain_text("Redone: “The keeper” is removed again.")
+    assert talking.text == ""
+
+
 def test_sending_nothing_gets_a_sentence(talking: Talking) -> None:
     for nothing in ("", " ", "\n"):
         talking.page.locator("#chat-text").fill(nothing)

@@ -8,6 +8,11 @@ test('each action is a short sentence before what follows it', () => {
   assert.equal(withSentence([], 'Rows.'), 'Rows.');
   assert.equal(withSentence(all(['banned', ' isn']), 'Rows.'), 'Banned: “isn”. Rows.');
   assert.equal(withSentence(all(['undone', 'a'], ['undone', 'b'])), 'Undone: “a”. Undone: “b”.');
+  const texts = {restored: 'Undone: “a” is back.', removedAgain: 'Redone: “a” is removed again.'};
+  for (const [kind, sentence] of Object.entries(texts)) assert.equal(withSentence(all([kind, 'a'])), sentence);
+  assert.equal(withSentence(all(['removedAgain', ''])), 'Redone.');
+  const conversation = withSentence(all(['conversationRestored', ''], ['conversationRestored', 'a']));
+  assert.equal(conversation, 'Undone: the conversation is back. Undone: the conversation is back, with “a” in the text box.');
   const others = {bannedAgain: 'Undone: “a” is banned again.', allowedAgain: 'Redone: “a” is no longer banned.', unbanned: 'Undone: the ban of “a”.', rebanned: 'Redone: the ban of “a”.', allowed: 'No longer banned: “a”.', redone: 'Redone: “a”.'};
   for (const [kind, sentence] of Object.entries(others)) assert.equal(withSentence(all([kind, 'a'])), sentence);
   assert.equal(withSentence(all(['undone', '']), ''), 'Undone.');
