@@ -591,8 +591,10 @@ def test_while_rows_grow_the_note_of_a_column_is_as_wide_as_the_column(compare: 
 SAID = """() => {
     window.said = [];
     const hear = changes => {
-        const regions = new Set(changes.map(({target}) => (target.closest ? target : target.parentElement).closest('[aria-live]')));
-        for (const region of regions) if (region?.textContent && region.checkVisibility()) window.said.push(region.textContent);
+        const elements = changes.map(({target}) => (target.closest ? target : target.parentElement));
+        for (const region of new Set(elements.map(one => one.closest('[aria-live]')))) {
+            if (region?.textContent && region.checkVisibility()) window.said.push(region.textContent);
+        }
     };
     new MutationObserver(hear).observe(document.body, {subtree: true, childList: true, characterData: true});
 }"""
