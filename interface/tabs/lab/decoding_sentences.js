@@ -35,12 +35,12 @@ export function optionsSentence({odds}) {
 }
 
 /**
- * How to read a token's figures in the tree with a mouse, and which figures the tables below have for everybody else.
+ * How to read a token's figures in the tree with a mouse or a finger, and which figures the tables below have for everybody else.
  * @param {boolean} dropped whether a beam search was among the methods
  */
 export const pointSentence = dropped => (dropped
-  ? 'Point at a token to read its chance; of one that a beam search dropped, also why. Without a mouse: the tables below have the log-probability of each text, and of each path that was dropped the chance and the reason.'
-  : 'Point at a token to read its chance. Without a mouse: the table below has the log-probability of each text.');
+  ? 'Point at a token, or tap it, to read its chance; of one that a beam search dropped, also why. With keys alone: the tables below have the log-probability of each text, and of each path that was dropped the chance and the reason.'
+  : 'Point at a token, or tap it, to read its chance. With keys alone: the table below has the log-probability of each text.');
 
 export const DROPPED_HEADS = ['Path', 'Chance', 'Reason'];
 

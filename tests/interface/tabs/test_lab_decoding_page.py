@@ -133,7 +133,7 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
     names = page.locator("#lab-decoding .texts th[scope=row]").all_inner_texts()
     assert names == ["greedy", "sample 1", "sample 2", "beam 1", "beam 2", "beam 3"]
     pointed = page.locator("#lab-decoding .pointed")
-    browsers.expect(pointed).to_have_text(re.compile("Without a mouse: the tables below .* the chance and the reason"))
+    browsers.expect(pointed).to_have_text(re.compile("With keys alone: the tables below .* the chance and the reason"))
     groups = page.locator("#lab-decoding .tree svg g[data-key]")
     everything = groups.count()
     page.locator("#lab-decoding .shown input[value=dropped]").uncheck()
