@@ -148,7 +148,7 @@ export class BranchController {
     draft.addEventListener('change', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('blur', () => dispatch(this.#keyed, 'announceTab', {text: null}));
-    draft.box.addEventListener('focus', () => { if (this.#keyed.branchView.state() === 'settled') this.#announceTab(); });
+    draft.box.addEventListener('focus', () => this.#announceTab());
     onDetail(draft, 'change', ({kind, text, isInserted, step}) => {
       if (STEP_KINDS[kind]) this.#confirm(kind === 'undo' && step === 'anew' ? 'conversationRestored' : STEP_KINDS[kind][Number(isInserted)], text);
       if (!PROMPT_KINDS.includes(kind)) this.edits.textChanged();

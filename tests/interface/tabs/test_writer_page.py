@@ -260,6 +260,24 @@ def test_tab_announces_grey_text_that_was_not_announced_yet_and_inserts_it_when_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("paused", [False, True])
+def test_one_tab_inserts_grey_text_after_the_focus_was_elsewhere(tiny: Visit, paused: bool) -> None:
+    tiny.fill(PROMPT)
+    tiny.wait_until_settled()
+    wait_for_ghost(tiny)
+    if paused:
+        press(tiny, "Alt+p")
+    tiny.page.locator(".masthead h1").click()
+    assert not tiny.page.evaluate("document.activeElement.matches('#document textarea')")
+    box = tiny.page.locator("#document textarea").bounding_box()
+    assert box is not None
+    tiny.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    ghost = wait_for_ghost(tiny)
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT + ghost
+
+
+@pytest.mark.slow
 def test_grey_text_is_announced_again_after_the_text_has_changed(tiny: Visit) -> None:
     tiny.fill(PROMPT)
     tiny.wait_until_settled()
