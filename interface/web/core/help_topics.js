@@ -22,15 +22,8 @@ const FINGER = {title: 'With a finger or a mouse', lines: [
 /** @type {Topic['lines'][number]} */
 const TOKEN = ['token', 'what the model writes at once: a word, a part of a word, or a sign such as a comma'];
 
-/**
- * What a fork is, and how it is drawn.
- * @param {string} [shown] a sentence on the forks that a tab shows
- * @returns {Topic['lines'][number]}
- */
-const forkLine = shown => ['fork', [
-  'a place where a row splits: up to there two rows have the same tokens, then each continues with another one', ...(shown ? [shown] : []),
-  'A bracket leads from your text to the rows that part right after it; a line that forks stands before the token with which a row leaves one above it later',
-].join('. ')];
+/** What a fork is, and how it is drawn. @type {Topic['lines'][number]} */
+const FORK = ['fork', 'a place where rows part: up to there they have the same tokens. A bracket marks it right after your text, a line that forks before a later token'];
 
 /** @type {Topic} */
 const WORDS = {title: 'Words of this page', lines: [
@@ -38,7 +31,7 @@ const WORDS = {title: 'Words of this page', lines: [
   [TOKEN[0], `${TOKEN[1]}. Each button of a row is one; several may make a word, as “cre” and “pt” make “crept”`],
   ['share', 'the figure of a row: the chance that your text goes on with the row’s beginning, which is in bold: all up to where it differs from the other rows'],
   ['coverage', '“These 5 hold …”: the shares of the rows together, so the chance that your text goes on with one of their beginnings in bold'],
-  forkLine(),
+  FORK,
 ]};
 
 /** The keys of a text among branches. @type {Topic} */
@@ -88,7 +81,7 @@ const WRITE_WORDS = {...WORDS, lines: [
   WORDS.lines[3],
   ['depth', 'how many tokens long each row is; one that you change has so many tokens after your change'],
   ['temperature', 'it changes the chances: below 1 likely words become likelier still, for safer text; above 1 unlikely words gain, for stranger text; 1 is the model as it is'],
-  forkLine('In “forks”, a row splits wherever a token other than the likeliest has a chance of 5 % or more too, and of these rows those with the highest shares are shown'),
+  FORK,
 ]};
 
 /** @type {Topic} */

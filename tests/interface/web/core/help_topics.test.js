@@ -18,20 +18,16 @@ test('each tab beside Write has a help with its keys, and each page of the Lab',
 test('Write explains its words and keys by the lines of the other helps, and has none of its own in its markup', () => {
   const {words, keys} = WRITE_TOPICS, others = TOPICS.rewrite.flatMap(({lines}) => lines).map(String);
   const lines = [...words, ...keys].flatMap(topic => topic.lines), own = lines.filter(line => !others.includes(String(line))).map(([term]) => term);
-  assert.deepEqual(own, ['share', 'depth', 'temperature', 'fork', '← → ↑ ↓', 'Enter', '+ − 0']);
+  assert.deepEqual(own, ['share', 'depth', 'temperature', '← → ↑ ↓', 'Enter', '+ − 0']);
   assert.ok(!readFileSync(WRITE, 'utf8').includes('<dt>'));
   for (const [term, meaning] of lines) assert.ok(term && meaning && !/[.!]$/.test(meaning), term);
 });
 
-test('the tabs with branches explain a fork, and name the mode “forks” only where it is', () => {
-  const forks = topics => topics.flatMap(({lines}) => lines).filter(([term]) => term === 'fork').map(([, meaning]) => meaning);
-  const [write] = forks(WRITE_TOPICS.words);
-  assert.match(write, /In “forks”, a row splits/);
-  for (const name of ['rewrite', 'assistant']) {
-    assert.equal(forks(TOPICS[name]).length, 1, name);
-    assert.ok(!forks(TOPICS[name])[0].includes('“forks”'), name);
-    assert.ok(forks(TOPICS[name])[0].split('. ').every(sentence => write.includes(sentence)), name);
-  }
+test('the tabs with branches explain a fork in the same words', () => {
+  const forks = topics => topics.flatMap(({lines}) => lines).filter(([term]) => term === 'fork');
+  const [write, ...more] = forks(WRITE_TOPICS.words);
+  assert.equal(more.length, 0);
+  for (const name of ['rewrite', 'assistant']) assert.deepEqual(forks(TOPICS[name]), [write], name);
 });
 
 test('the button of a key is no control: the keys are explained by themselves', () => {
