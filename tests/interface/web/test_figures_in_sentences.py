@@ -18,8 +18,7 @@ def sentences(name: str) -> str:
 def test_the_figures_of_forks_and_surprising_rows_are_those_of_the_options() -> None:
     options = LookaheadOptions()
     assert options.slope == 1.0, "else the figure is another one at each level"
-    for name in ("web/core/branch_sentences.js", "web/core/help_topics.js"):
-        assert f" {100 * FORK_CUTOFF:.0f} % or more" in sentences(name)
+    assert f" {100 * FORK_CUTOFF:.0f} % or more" in sentences("web/core/branch_sentences.js")
     assert f"{100 * options.floor:g} % or more" in sentences("web/core/branch_sentences.js")
     assert f"still have {100 * options.floor:g} % or more" in sentences("tabs/writer/branch_options.js")
 
