@@ -1,4 +1,4 @@
-"""The time of a forward pass by its number of nodes: those that a lookahead scores, and tokens of a text."""
+"""How long a forward pass takes by its number of nodes: for scores of branches, and to prefill tokens of a text."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ NAME = "passes"
 HELP = "Measure forward passes by their number of nodes: what one more node costs."
 SIZES = (1, 2, 5, 10, 16, 20, 32, 64, 128, 256)
 CONTEXT = 256
-"""Tokens of the text before the nodes of a pass, about."""
+"""About how many tokens the text has before the nodes of a pass; its exact number depends on the tokenizer."""
 WORD = " sea"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this subcommand to its parser."""
     parser.add_argument("--repeats", type=int, default=11, help="passes of each size, in turns (11)")
-    parser.add_argument("--model", help="a Hub name or a folder; the default model, if not given")
-    parser.add_argument("--device", help='such as "cpu" or "cuda"')
+    parser.add_argument("--model", help="what to load: a Hub id, a folder, a .gguf file; the default model if left out")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Measure passes of all sizes in turns, print their median times, and return the exit status 0."""
-    chosen = {"device": arguments.device} if arguments.device else {}
-    model = load_model(arguments.model, **chosen) if arguments.model else load_model(**chosen)
+    """Measure passes of each size, in turns, print the median time of each size, and return the exit status 0."""
+    model = load_model(arguments.model, device=arguments.device)
     scored: dict[int, list[float]] = {size: [] for size in SIZES}
     prefilled: dict[int, list[float]] = {size: [] for size in SIZES}
     for repeat in range(arguments.repeats + 1):
@@ -63,6 +62,6 @@ def prefill(model: Model, size: int) -> float:
 
 
 def _cells(seconds: list[float], size: int) -> list[str]:
-    """Return the median in milliseconds, and the median divided by the nodes."""
+    """Return two table cells in milliseconds: the median of these times, and the median divided by the nodes."""
     milliseconds = median(seconds) * 1000
     return [f"{milliseconds:.1f}", f"{milliseconds / size:.2f}"]

@@ -22,7 +22,7 @@ MOST_RESPONSES = 8
 
 
 class PageCache:
-    """ASGI middleware: answers a GET request for the page or its configuration like an earlier one at the same address.
+    """ASGI middleware: sends the same response to all GET requests for the page, or its configuration, at one address.
 
     The response is compressed with gzip for those who accept it: the page has 600 kB, and 100 kB compressed.
     Requests with a query, and all requests of a server on which people sign in, are never answered from the cache.

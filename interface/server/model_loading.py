@@ -211,9 +211,9 @@ class ModelLoader:
 def _with_scheduler(model: Model, settings: Settings) -> Model:
     """Return a copy of the model whose engine is a new scheduler around the old engine."""
     from lookahead_core.serving.scheduler import Scheduler  # imported late, since it imports torch
-    from lookahead_core.serving.shared_passes import CPU_LIMITS, PassLimits
+    from lookahead_core.serving.shared_passes import CPU_LIMITS, GPU_LIMITS
 
-    limits = CPU_LIMITS if model.device == "cpu" else PassLimits()
+    limits = CPU_LIMITS if model.device == "cpu" else GPU_LIMITS
     return replace(model, engine=Scheduler(model.engine, ahead_seconds=settings.person_seconds, limits=limits))
 
 

@@ -31,7 +31,7 @@ from lookahead_core.serving.fair_shares import FairShares
 from lookahead_core.serving.job import INTERRUPTED, Job, PassRequest
 from lookahead_core.serving.outside_reading import read_outside
 from lookahead_core.serving.prefetch_gates import PrefetchGates
-from lookahead_core.serving.shared_passes import PassLimits, make_pass, make_passes, row_count
+from lookahead_core.serving.shared_passes import GPU_LIMITS, PassLimits, make_pass, make_passes, row_count
 from lookahead_core.tree import Node, TokenTree
 
 log = logging.getLogger(__name__)
@@ -54,15 +54,15 @@ class Scheduler:
     """
 
     def __init__(
-        self, engine: Engine, *, idle: float = 30.0, ahead_seconds: float = 2.0, limits: PassLimits | None = None
+        self, engine: Engine, *, idle: float = 30.0, ahead_seconds: float = 2.0, limits: PassLimits = GPU_LIMITS
     ) -> None:
         """`engine` computes. The thread ends after `idle` seconds without work, and starts again with the next job.
 
         A client who has used `ahead_seconds` more than another one who waits is late, see `FairShares`. `limits` are
-        the sizes of passes; None stands for those of a GPU.
+        the largest sizes of passes.
         """
         self.engine = engine
-        self._limits = limits or PassLimits()
+        self._limits = limits
         self._gates = PrefetchGates(lambda: bool(self._requests))
         if (servers := elsewhere_of(engine)) is not None:
             servers.reader, servers.new_gate = read_outside, self._gates.for_current_job

@@ -22,18 +22,17 @@ FREE = 1.02
 
 @dataclass(frozen=True)
 class PassLimits:
-    """How large the scheduler's passes may be; a job that comes while one runs waits for its end.
+    """The largest sizes of the scheduler's passes. A job that comes while a pass runs waits for its end."""
 
-    The defaults are for GPUs, which compute 64 nodes in about the time of one.
-    """
-
-    shared: int = 64
-    """Nodes of different jobs in one pass at most; a request with more has a pass of its own. Also the tokens in a pass
-    that prefills a text while other jobs need scores."""
-    reading: int = MAX_LAST_CHUNK
-    """Tokens in a pass that prefills a text while no other job needs scores."""
+    shared: int
+    """The most nodes of different jobs in one pass; a request with more nodes has a pass of its own. It is also the
+    most tokens of a text that are prefilled in one pass while other jobs need scores."""
+    reading: int
+    """The most tokens of a text that are prefilled in one pass while no other job needs scores."""
 
 
+GPU_LIMITS = PassLimits(shared=64, reading=MAX_LAST_CHUNK)
+"""Limits for GPUs, which compute 64 nodes in about the time of one."""
 CPU_LIMITS = PassLimits(shared=20, reading=128)
 """Limits for CPUs, where passes of more than about 16 nodes cost in proportion to their nodes: larger ones save nothing
 (`python -m benchmarks passes` measures it). Matrix units such as AMX are fast from about 128 tokens on."""

@@ -17,13 +17,12 @@ from lookahead_core.errors import CacheFull
 from lookahead_core.serving import shared_passes
 from lookahead_core.serving.job import Job, PassRequest
 from lookahead_core.serving.scheduler import Scheduler
-from lookahead_core.serving.shared_passes import CPU_LIMITS, PassLimits, make_pass, make_passes
+from lookahead_core.serving.shared_passes import CPU_LIMITS, GPU_LIMITS, PassLimits, make_pass, make_passes
 from lookahead_core.tree import Node
 from tests.engines.test_bfloat16_and_float32_guarantees import compiling, small_model
 
 PATIENCE = 120
 """Seconds after which a failing test gives up; no result depends on it."""
-LIMITS = PassLimits()
 TEXTS = ["The old keeper", "A boat in the harbour", "Nobody saw the light", "The sea was calm and"]
 
 
@@ -77,7 +76,7 @@ def recorder(tiny_model: Model) -> Recorder:
 @pytest.fixture
 def shared(tiny_model: Model, recorder: Recorder, request: pytest.FixtureRequest) -> Iterator[Model]:
     """A model with a scheduler, whose limits are the fixture's parameter, or those of a GPU."""
-    scheduler = Scheduler(recorder, limits=getattr(request, "param", None))  # type: ignore[arg-type]
+    scheduler = Scheduler(recorder, limits=getattr(request, "param", GPU_LIMITS))  # type: ignore[arg-type]
     yield replace(tiny_model, engine=scheduler)
     scheduler.close()
 
@@ -124,7 +123,7 @@ def test_lookaheads_of_four_people_take_as_many_passes_as_one_and_give_the_same(
     assert all(len({node.tree for node in nodes}) == len(TEXTS) for nodes in recorder.scored)
 
 
-@pytest.mark.parametrize(("shared", "most"), [(LIMITS, 64), (CPU_LIMITS, 20)], indirect=["shared"])
+@pytest.mark.parametrize(("shared", "most"), [(GPU_LIMITS, 64), (CPU_LIMITS, 20)], indirect=["shared"])
 def test_a_pass_has_at_most_the_rows_that_are_allowed(shared: Model, most: int, recorder: Recorder) -> None:
     texts = [f"{text} {number}" for text in TEXTS for number in range(8)]
     for answers in together(shared, lookaheads(shared, texts)):
@@ -178,7 +177,7 @@ def test_a_job_that_is_stopped_while_it_waits_for_a_pass_cleans_up_and_ends(shar
     assert cleaned == [1] and not stopped.over.is_set()
 
 
-@pytest.mark.parametrize(("shared", "most"), [(LIMITS, 64), (CPU_LIMITS, 20)], indirect=["shared"])
+@pytest.mark.parametrize(("shared", "most"), [(GPU_LIMITS, 64), (CPU_LIMITS, 20)], indirect=["shared"])
 def test_a_long_text_is_read_in_chunks_between_the_passes_of_others(
     shared: Model, most: int, recorder: Recorder
 ) -> None:
@@ -231,7 +230,7 @@ def test_a_short_text_does_not_wait_for_the_end_of_a_very_long_one(
     texts = {"long": "sea " * 420, "short": "The keeper saw it. " * 8, "typing": "A boat"}
     documents = {name: Document(shared, text) for name, text in texts.items()}
     missing = {name: len(recorder.nodes_to_prefill(document.head)) for name, document in documents.items()}
-    assert LIMITS.shared < missing["short"] < missing["long"] / 3, missing
+    assert GPU_LIMITS.shared < missing["short"] < missing["long"] / 3, missing
     left: list[int] = []
 
     def steps(name: str, depth: int) -> Iterator[Any]:
@@ -282,10 +281,10 @@ def test_a_pass_takes_up_prefetches_that_add_nothing_to_its_cost(
     monkeypatch.setattr(recorder.engine.pass_costs, "cost", lambda nodes: 1.0 if nodes <= 25 else 1.1)
     request, *prefetches = [suspended(nodes) for nodes in children]
     reading = suspended(children[1], prefill=True)
-    make_passes(recorder, [request], [reading, *prefetches], LIMITS)  # type: ignore[arg-type]
+    make_passes(recorder, [request], [reading, *prefetches], GPU_LIMITS)  # type: ignore[arg-type]
     assert [job.waits for job in (request, reading, *prefetches)] == [False, True, False, True, True]
     assert [len(nodes) for nodes in recorder.scored] == [20]
-    make_passes(recorder, [], prefetches[1:], LIMITS)  # type: ignore[arg-type]
+    make_passes(recorder, [], prefetches[1:], GPU_LIMITS)  # type: ignore[arg-type]
     assert [len(nodes) for nodes in recorder.scored] == [20, 20], "without a request there is no such limit"
     for job in (request, reading, *prefetches):
         job.close(lambda job: make_pass(recorder, [job]))  # type: ignore[arg-type]
@@ -299,7 +298,7 @@ def test_jobs_share_no_pass_that_is_dispatched_for_one_of_them_or_that_would_cha
     tiny_model.engine.evaluate(heads)
     setattr(recorder, limit, value)
     jobs = [suspended([head.tree.expand(head, token) for token in range(5)]) for head in heads]
-    make_passes(recorder, jobs[:2], jobs[2:], LIMITS)  # type: ignore[arg-type]
+    make_passes(recorder, jobs[:2], jobs[2:], GPU_LIMITS)  # type: ignore[arg-type]
     assert [job.waits for job in jobs] == [False, False, True, True]
     assert [len(nodes) for nodes in recorder.scored] == [5, 5]
     for job in jobs:
@@ -309,14 +308,14 @@ def test_jobs_share_no_pass_that_is_dispatched_for_one_of_them_or_that_would_cha
 def test_prefetches_make_one_pass_at_a_time(tiny_model: Model, recorder: Recorder) -> None:
     heads = [Document(tiny_model, text).head for text in TEXTS]
     tiny_model.engine.evaluate(heads)
-    jobs = [suspended([head.tree.expand(head, token) for token in range(LIMITS.shared // 2)]) for head in heads]
-    make_passes(recorder, [], jobs, LIMITS)  # type: ignore[arg-type]
+    jobs = [suspended([head.tree.expand(head, token) for token in range(GPU_LIMITS.shared // 2)]) for head in heads]
+    make_passes(recorder, [], jobs, GPU_LIMITS)  # type: ignore[arg-type]
     assert [job.waits for job in jobs] == [False, False, True, True] and len(recorder.scored) == 1
     for job in jobs:
         job.close(lambda job: make_pass(recorder, [job]))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("shared", [PassLimits(shared=1)], indirect=True)
+@pytest.mark.parametrize("shared", [PassLimits(shared=1, reading=GPU_LIMITS.reading)], indirect=True)
 def test_a_request_that_is_stopped_before_its_pass_is_not_computed(shared: Model, recorder: Recorder) -> None:
     documents = [Document(shared, text) for text in TEXTS[:2]]
     scheduler: Any = shared.engine

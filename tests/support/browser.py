@@ -80,7 +80,7 @@ CLICK_ONCE_SHOWN = """([selector, button]) => {
 LISTEN = """regions => {
   window.spoken = [];
   for (const region of document.querySelectorAll(regions))
-    new MutationObserver(() => { if (region.textContent) spoken.push(region.textContent); })
+    new MutationObserver(() => { if (region.textContent && region.checkVisibility()) spoken.push(region.textContent); })
       .observe(region, {childList: true, characterData: true, subtree: true});
 }"""
 LIVE_REGIONS = "[aria-live=polite], [role=status]"
@@ -280,7 +280,7 @@ class Visit:
         self.page.locator("#document textarea").fill(text)
 
     def listen(self, regions: str = LIVE_REGIONS) -> None:
-        """From now on record in `window.spoken` what these live regions announce, in order."""
+        """From now on record in `window.spoken` what these live regions announce while they are visible, in order."""
         self.page.evaluate(LISTEN, regions)
 
     def control(self, name: str) -> Any:

@@ -68,8 +68,8 @@ export class TreeInput {
   keepTabStop(nodes) { this.#moveTabStop(nodes.find(({node}) => node.key === this.#stop) ?? hereIn(nodes)); }
 
   /**
-   * After a paint: where the focused node is gone, focus the one that takes its place. While branches grow that is not final.
-   * After a change of the text no node has a place in the drawing before.
+   * After a paint: where the focused node is gone, focus the one that takes its place; after a change of the text, the first one.
+   * While branches grow another node may take the place later: the focus then moves once more, when the drawing is complete.
    * @param {LaidNode | null} focused before the paint
    * @param {{isSameText: boolean, isComplete: boolean}} drawing
    */

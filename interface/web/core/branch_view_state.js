@@ -251,8 +251,8 @@ function expect(state, {revision, textChanged = true}) {
 
 /**
  * The same grey text is announced once, however often its view is shown; another one in its place is announced again, and so is
- * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. The first announcement also says how to leave the text box with
- * Tab. A longer text that replaces it while the rows grow is announced in the same way.
+ * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. The first announcement also
+ * says how to leave the text box with Tab. A longer text that replaces it while the rows grow is announced in the same way.
  * @type {(state: BranchViewState, text: string | null) => BranchViewState}
  */
 function announceTab(state, text) {

@@ -22,10 +22,10 @@ export const rowOfGuess = (rows, texts) => rows.findIndex(row => texts.includes(
 /**
  * The probability of a guess. Where its word is the next word of a row, or of an entry of *Everything else*, it is the share
  * of that, as far as that is known: two searches find it, each with an error of its own, and the page shows one figure.
- * @param {{rows: (Pick<DrawnRow, 'pieces'> & Partial<Pick<DrawnRow, 'share' | 'next_word'>>)[], others?: Pick<DrawnOther, 'text' | 'next_word' | 'odds'>[]}} drawn
+ * @param {{rows: (Pick<DrawnRow, 'pieces'> & Partial<Pick<DrawnRow, 'share' | 'next_word'>>)[], others: Pick<DrawnOther, 'text' | 'next_word' | 'odds'>[]}} drawn
  * @param {GuessOdds} odds
  */
-export function probabilityOfGuess({rows, others = []}, {probability, texts}) {
+export function probabilityOfGuess({rows, others}, {probability, texts}) {
   const {share, next_word: word} = rows[rowOfGuess(rows, texts)] ?? {};
   const entry = others.find(({text, next_word: own}) => own && text && texts.includes(text));
   const known = word && texts.includes(word.text) ? share : entry?.odds;

@@ -588,32 +588,20 @@ def test_while_rows_grow_the_note_of_a_column_is_as_wide_as_the_column(compare: 
     assert widths[0] > 0.8 * widths[1]
 
 
-SAID = """() => {
-    window.said = [];
-    const hear = changes => {
-        const elements = changes.map(({target}) => (target.closest ? target : target.parentElement));
-        for (const region of new Set(elements.map(one => one.closest('[aria-live]')))) {
-            if (region?.textContent && region.checkVisibility()) window.said.push(region.textContent);
-        }
-    };
-    new MutationObserver(hear).observe(document.body, {subtree: true, childList: true, characterData: true});
-}"""
-
-
 def test_what_a_person_does_in_compare_is_said_once_and_without_the_rows_before(compare: Compare) -> None:
     page = compare.page
     compare.visit.type(PROMPT)
     compare.choose("compare")
     compare.settle()
-    page.evaluate(SAID)
+    compare.visit.listen()
 
     def said_after(*keys: str) -> list[str]:
-        page.evaluate("window.said.length = 0")
+        page.evaluate("window.spoken.length = 0")
         for key in keys:
             page.keyboard.press(key)
         compare.visit.wait_until_asked()
         page.wait_for_timeout(2500)
-        return list(page.evaluate("window.said"))
+        return list(page.evaluate("window.spoken"))
 
     page.locator("#document textarea").focus()
     said = said_after("Alt+1")

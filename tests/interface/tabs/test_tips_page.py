@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -181,12 +182,19 @@ def test_a_focus_that_scrolls_the_page_keeps_its_sentence(visit: Visit) -> None:
     assert page.evaluate(INSIDE)
 
 
-def test_a_tap_elsewhere_shows_no_sentence_of_the_field_that_has_the_focus(browser: Any, tiny_page: str) -> None:
+@contextmanager
+def phone_with_rows(browser: Any, url: str) -> Iterator[Visit]:
+    """A visit with a phone, whose rows after "The old keeper" are settled."""
     look = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    with browsers.visit(browser, tiny_page, **look) as opened:
+    with browsers.visit(browser, url, **look) as opened:
         opened.wait_for_status("ready")
         opened.type("The old keeper")
         opened.wait_until_settled()
+        yield opened
+
+
+def test_a_tap_elsewhere_shows_no_sentence_of_the_field_that_has_the_focus(browser: Any, tiny_page: str) -> None:
+    with phone_with_rows(browser, tiny_page) as opened:
         page, tip = opened.page, opened.page.locator(".tip")
         page.locator("#controls .views input[value=compare]").check(force=True)
         page.locator("#compare .add").tap()
@@ -197,11 +205,7 @@ def test_a_tap_elsewhere_shows_no_sentence_of_the_field_that_has_the_focus(brows
 
 
 def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, tiny_page: str) -> None:
-    look = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    with browsers.visit(browser, tiny_page, **look) as opened:
-        opened.wait_for_status("ready")
-        opened.type("The old keeper")
-        opened.wait_until_settled()
+    with phone_with_rows(browser, tiny_page) as opened:
         page, tip = opened.page, opened.page.locator(".tip")
         for selector, words in {
             "#coverage .sum": "Coverage: the shares of these rows together",

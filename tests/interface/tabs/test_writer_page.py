@@ -79,6 +79,13 @@ def wait_for_ghost(visit: Visit) -> str:
     return str(visit.page.locator(".ghost").inner_text())
 
 
+def ghost_after_prompt(visit: Visit) -> str:
+    """Fill in PROMPT, in one step, and return the grey text of its settled rows."""
+    visit.fill(PROMPT)
+    visit.wait_until_settled()
+    return wait_for_ghost(visit)
+
+
 def slide(visit: Visit, name: str, value: str) -> None:
     visit.control(name).fill(value)
 
@@ -219,9 +226,7 @@ def test_fifty_words_are_written_with_the_keyboard_alone(tiny: Visit) -> None:
 @pytest.mark.slow
 def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> None:
     # In one step: a pause between two keys would have a shorter text's grey text announced first.
-    tiny.fill(PROMPT)
-    tiny.wait_until_settled()
-    ghost = wait_for_ghost(tiny)
+    ghost = ghost_after_prompt(tiny)
     announced = tiny.page.locator("#branches .tab-announcement")
     said = f"Tab inserts “{ghost.strip()}”; Esc, then Tab, leaves the text box."
     browsers.expect(announced).to_have_text(said)
@@ -262,9 +267,7 @@ def test_tab_announces_grey_text_that_was_not_announced_yet_and_inserts_it_when_
 @pytest.mark.slow
 @pytest.mark.parametrize("paused", [False, True])
 def test_one_tab_inserts_grey_text_after_the_focus_was_elsewhere(tiny: Visit, paused: bool) -> None:
-    tiny.fill(PROMPT)
-    tiny.wait_until_settled()
-    wait_for_ghost(tiny)
+    ghost_after_prompt(tiny)
     if paused:
         press(tiny, "Alt+p")
     tiny.page.locator(".masthead h1").click()
@@ -279,9 +282,7 @@ def test_one_tab_inserts_grey_text_after_the_focus_was_elsewhere(tiny: Visit, pa
 
 @pytest.mark.slow
 def test_grey_text_is_announced_again_after_the_text_has_changed(tiny: Visit) -> None:
-    tiny.fill(PROMPT)
-    tiny.wait_until_settled()
-    ghost = wait_for_ghost(tiny)
+    ghost = ghost_after_prompt(tiny)
     tiny.page.keyboard.type("x")
     tiny.wait_until_settled()
     press(tiny, "Backspace")
@@ -293,9 +294,7 @@ def test_grey_text_is_announced_again_after_the_text_has_changed(tiny: Visit) ->
 
 @pytest.mark.slow
 def test_what_tab_inserts_is_announced_also_while_branching_is_paused(tiny: Visit) -> None:
-    tiny.fill(PROMPT)
-    tiny.wait_until_settled()
-    ghost = wait_for_ghost(tiny)
+    ghost = ghost_after_prompt(tiny)
     press(tiny, "Tab")
     tiny.wait_until_settled()
     press(tiny, "Alt+p", "Control+z")

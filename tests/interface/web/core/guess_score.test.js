@@ -61,13 +61,13 @@ test('the sum is that of the figures that are shown, however many guesses there 
 
 test('a guess that is the next word of a row has the share of the row, if that is known', () => {
   const word = {text: ' sea', share: 0.2, error: 0.0005}, share = {p: 0.2}, odds = {probability: 0.2009, texts: ['sea', ' sea'], words: true, error: 0.0004};
-  const rows = more => ({rows: [row([' old', 1]), {...row([' sea', 1], [' shore', 1]), share, next_word: word, ...more}]});
+  const rows = more => ({rows: [row([' old', 1]), {...row([' sea', 1], [' shore', 1]), share, next_word: word, ...more}], others: []});
   assert.equal(probabilityOfGuess(rows(), odds), 0.2);
   for (const more of [{next_word: undefined}, {next_word: {...word, text: ' seaside'}}, {share: {p: 0.1, atLeast: true}}, {share: {p: 0.3, bound: true}}]) {
     assert.equal(probabilityOfGuess(rows(more), odds), 0.2009, JSON.stringify(more));
   }
   assert.equal(probabilityOfGuess(rows(), {...odds, texts: [' tide']}), 0.2009);
-  assert.equal(probabilityOfGuess({rows: []}, odds), 0.2009);
+  assert.equal(probabilityOfGuess({rows: [], others: []}, odds), 0.2009);
 });
 
 test('a guess that is listed under everything else has the share that stands there, if that is known', () => {
