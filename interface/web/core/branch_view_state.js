@@ -251,16 +251,16 @@ function expect(state, {revision, textChanged = true}) {
 
 /**
  * The same grey text is announced once, however often its view is shown; another one in its place is announced again, and so is
- * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. The first announcement also
- * says how to leave the text box with Tab. A longer text that replaces it while the rows grow is announced in the same way.
+ * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. It is empty where Tab inserts
+ * nothing. The first announcement also says how to leave the text box with Tab, and so does that of a longer text in its place.
  * @type {(state: BranchViewState, text: string | null) => BranchViewState}
  */
 function announceTab(state, text) {
   const {tabText, tabAnnouncement} = state;
-  if (text === null) return {...state, tabText: tabText && '', tabAnnouncement: ''};
-  if (text === tabText && (tabAnnouncement || !text)) return state;
+  if (!text) return {...state, tabText: tabText && '', tabAnnouncement: ''};
+  if (text === tabText && tabAnnouncement) return state;
   const isFirst = tabText === null || tabAnnouncement === tabSentence(tabText);
-  return {...state, tabText: text, tabAnnouncement: text ? tabSentence(text, !isFirst) : ''};
+  return {...state, tabText: text, tabAnnouncement: tabSentence(text, !isFirst)};
 }
 
 /** @type {(state: BranchViewState, branch: number) => BranchViewState} */

@@ -163,6 +163,11 @@ test('the description of the pointed button replaces the summary', () => {
   assert.match(found.sentence, /after the text before it/);
 });
 
+test('the first announcement of grey text says how to leave the box, also where there was none when the box was entered', () => {
+  const {tabAnnouncement} = run([{type: 'announceTab', text: ''}, {type: 'announceTab', text: ' sea'}], settled());
+  assert.equal(tabAnnouncement, 'Tab inserts “sea”; Esc, then Tab, leaves the text box.');
+});
+
 test('what Tab inserts is announced once for the same grey text', () => {
   const grey = text => ({type: 'announceTab', text}), first = run([grey(' sea')], settled());
   assert.equal(first.tabAnnouncement, 'Tab inserts “sea”; Esc, then Tab, leaves the text box.');
