@@ -7,7 +7,7 @@ import {keepAcrossReloads} from '../net/tab_storage.js';
 import {settingsFrom} from '../core/stored_settings.js';
 import {setTip} from './tips.js';
 
-const NO_DEPTH = 'Depth has no effect now: Length is “to the end of the word”, so each branch is one word.';
+const NO_DEPTH = 'Depth has no effect now: Length is “end of the word”, so each branch is one word.';
 
 /** The settings of a tab's branches, which survive a reload. Event: `change`, when one of them changes. */
 export class BranchSettings extends EventTarget {

@@ -101,6 +101,34 @@ def test_the_sliders_of_all_tabs_are_as_wide(phone: Visit) -> None:
     assert width > 150
 
 
+CUT_CHOICES = """select => {
+  const copy = select.cloneNode();
+  copy.removeAttribute('id');
+  copy.style.cssText = 'position: absolute; width: max-content; min-width: 0';
+  select.after(copy);
+  const cut = [...select.options].map(option => option.text).filter(text => {
+    copy.replaceChildren(new Option(text));
+    return copy.getBoundingClientRect().width > select.getBoundingClientRect().width;
+  });
+  copy.remove();
+  return cut;
+}"""
+"""Returns the choices of a list that are wider than the list is drawn."""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_every_choice_of_a_list_is_seen_whole(phone: Visit) -> None:
+    for tab, prefix in (("Write", ""), ("Rewrite", "rewrite-"), ("Type assistant", "chat-")):
+        phone.open_tab(tab)
+        for more in phone.page.locator(f"#{prefix}controls .more-settings:not([open]) summary").all():
+            more.click()
+        lists = phone.page.locator(f"#{prefix}controls select:visible").all()
+        assert lists
+        for drawn in lists:
+            assert drawn.evaluate(CUT_CHOICES) == [], drawn.get_attribute("id")
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 360])

@@ -256,7 +256,7 @@ def test_a_grey_depth_says_why(rewriting: Rewriting) -> None:
     expect(depth).to_be_disabled()
     expect(label.locator("output")).to_have_text("1 word")
     label.hover()
-    expect(rewriting.page.locator(".tip")).to_contain_text("Length is “to the end of the word”")
+    expect(rewriting.page.locator(".tip")).to_contain_text("Length is “end of the word”")
     expect(depth).to_have_attribute("aria-description", re.compile("has no effect"))
     rewriting.several_words(True)
     expect(depth).to_be_enabled()
