@@ -13,6 +13,7 @@ const WAIT = 300;             // milliseconds until a server that has not read t
 const MOST_WAITS = 40;
 const LEAST = 1e-12;          // probability of a guess that the model finds impossible
 const NOTHING = 'Type the word that you expect next.';
+const NO_TEXT = 'Write something first: then you guess its next word.';
 const GUESSED_HERE = 'You have guessed here, or skipped it: write on for the next guess.';
 const UNREAD = 'The model has not read this text yet: if branching is paused, go on with it, or skip the guess.';
 const FAILED = 'The server does not answer: try again, or skip the guess.';
@@ -92,8 +93,9 @@ export class GuessFirst extends EventTarget {
     // The controls take every input for a change of the branches, and would request them again.
     for (const part of [form, toggle]) part.addEventListener('input', event => event.stopPropagation());
     toggle.addEventListener('change', () => {
-      this.#say(!toggle.checked ? '' : this.hidesRows(this.draft.before) ? GUESS_FIRST : GUESSED_HERE);
+      this.#say('');
       this.#changed();
+      if (toggle.checked) this.#say(this.isVeiled() ? GUESS_FIRST : this.hidesRows(this.draft.before) ? NO_TEXT : GUESSED_HERE);
       if (toggle.checked) this.focus();
     });
     // What is said of the guess before does not stand beside the next one.
@@ -233,9 +235,13 @@ export class GuessFirst extends EventTarget {
     this.#paint();
   }
 
-  /** @param {string} sentence */
+  /**
+   * That the rows are hidden is seen in their place, and only announced here.
+   * @param {string} sentence
+   */
   #say(sentence) {
     this.#saysDropped = false;
+    this.said.classList.toggle('spoken-only', sentence === GUESS_FIRST);
     setText(this.said, sentence);
   }
 

@@ -69,6 +69,26 @@ def test_a_guess_is_scored_and_shows_the_rows(visit: Visit) -> None:
     assert visit.rows == 0
 
 
+def test_that_the_rows_are_hidden_is_seen_once_and_announced(tiny: Visit) -> None:
+    tiny.listen(".guess-said")
+    tiny.control("guess-first").check()
+    said = tiny.page.locator(".guess-said")
+    expect(said).to_have_text("Write something first: then you guess its next word.")
+    tiny.type(TEXT)
+    wait_for_answer(tiny)
+    tiny.control("guess-first").uncheck()
+    tiny.page.evaluate("spoken.splice(0)")
+    tiny.control("guess-first").check()
+    assert tiny.page.evaluate("spoken") == [HIDDEN]
+    seen = tiny.page.get_by_text(HIDDEN).evaluate_all(
+        "all => all.filter(one => one.checkVisibility() && one.offsetWidth > 1).map(one => one.className)"
+    )
+    assert seen == ["words"]
+    tiny.page.locator("#guess-done").click()
+    expect(said).to_have_text("Type the word that you expect next.")
+    assert said.bounding_box()["width"] > 100
+
+
 LATE = """() => document.querySelector('#branches').addEventListener('show', event => {
   if (event.detail.late || !event.detail.view) return;
   event.stopImmediatePropagation();
