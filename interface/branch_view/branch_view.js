@@ -9,7 +9,7 @@ import {
   INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
-import {ROW_CHANGING, ROW_GONE} from '../web/core/branch_sentences.js';
+import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON} from '../web/core/branch_sentences.js';
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
@@ -45,7 +45,7 @@ export function mount({element, props, watch}) {
   onDetail(root, 'settings', settings => view.update({type: 'settings', settings}));
   onDetail(root, 'state', ({state, note}) => view.update({type: 'status', state, note}));
   onDetail(root, 'ahead', ({ready, keys, tokens}) => view.update({type: 'ahead', ready, keys, tokens}));
-  onDetail(root, 'announceTab', ({text}) => view.update({type: 'announceTab', text}));
+  onDetail(root, 'announceTab', ({text, leadsOn}) => view.update({type: 'announceTab', text, leadsOn}));
   onDetail(root, 'confirm', ({kind, text}) => view.update({type: 'confirm', kind, text}));
   onDetail(root, 'follow', ({edit = null}) => view.update({type: 'follow', edit}));
   onDetail(root, 'refuse', ({because}) => view.refuse(because));
@@ -131,7 +131,7 @@ export class BranchView {
       // A listener that shows the branches in another way takes the focus and cancels the event.
       focus: () => !dispatch(this.root, 'enter', null, {cancelable: true}) || focusFirst(this.root),
       isVeiled: () => this.state.veiled,
-      isTabAnnounced: () => this.state.tabAnnouncement !== '',
+      isTabAnnounced: () => !['', TAB_LEADS_ON].includes(this.state.tabAnnouncement),
       nextWord: branch => this.#nextWordEnd(branch),
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),

@@ -395,6 +395,9 @@ export const ROW_GONE = 'That branch is not among these rows: nothing was insert
  */
 export const tabSentence = (text, again = false) => `Tab inserts ${spokenQuote(text)}${again ? '' : '; Esc, then Tab, leaves the text box'}.`;
 
+/** What a screen reader says of Tab where a key has brought the focus into the text box, which shows grey text. */
+export const TAB_LEADS_ON = 'Tab leads to the next control. Once you write, it inserts the grey text.';
+
 /** Why Tab does nothing while the ghost text is computed. */
 export const GHOST_IS_COMING = 'The grey text is not there yet. Tab accepts it once it is shown; Esc, then Tab leaves the box.';
 

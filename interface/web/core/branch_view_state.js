@@ -6,7 +6,7 @@
 /** @import {Confirmation} from './confirmations.js' */
 import {
   GHOST_IS_COMING, GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
-  spokenBeginning, summarySentence, tabSentence,
+  TAB_LEADS_ON, spokenBeginning, summarySentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait, withFirstTokens} from './awaited_row.js';
 import {continuedLetters} from './figures_and_labels.js';
@@ -58,7 +58,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number, textChanged?: boolean}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. Alt+P continues it.';
@@ -101,7 +101,7 @@ function change(state, event) {
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
     case 'announceRows': return announceChangedRows(state);
     case 'announceConfirmed': return announceBeforeRows(state);
-    case 'announceTab': return announceTab(state, event.text);
+    case 'announceTab': return announceTab(state, event);
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;
     case 'confirm': return confirm(state, event);
@@ -253,11 +253,13 @@ function expect(state, {revision, textChanged = true}) {
  * The same grey text is announced once, however often its view is shown; another one in its place is announced again, and so is
  * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. It is empty where Tab inserts
  * nothing. The first announcement also says how to leave the text box with Tab, and so does that of a longer text in its place.
- * @type {(state: BranchViewState, text: string | null) => BranchViewState}
+ * Where Tab leads on, that is announced.
+ * @type {(state: BranchViewState, event: {text: string | null, leadsOn?: boolean}) => BranchViewState}
  */
-function announceTab(state, text) {
+function announceTab(state, {text, leadsOn = false}) {
   const {tabText, tabAnnouncement} = state;
   if (!text) return {...state, tabText: tabText && '', tabAnnouncement: ''};
+  if (leadsOn) return {...state, tabAnnouncement: TAB_LEADS_ON};
   if (text === tabText && tabAnnouncement) return state;
   const isFirst = tabText === null || tabAnnouncement === tabSentence(tabText);
   return {...state, tabText: text, tabAnnouncement: tabSentence(text, !isFirst)};

@@ -395,13 +395,13 @@ export class BranchController {
   }
 
   /**
-   * Announce the grey text that Tab inserts, unless it was announced already, or Tab moves the focus to the next control instead.
+   * Announce the grey text that Tab inserts, unless it was announced already, or that Tab moves the focus to the next control instead.
    */
   #announceTab() {
     const {draft} = this, {revision} = draft;
     // Only a paint tells whether the grey text has room.
     afterPaint(() => {
-      if (draft.revision === revision && draft.hasFocus && !this.#tabLeadsOn()) dispatch(this.#keyed, 'announceTab', {text: this.ghost.text});
+      if (draft.revision === revision && draft.hasFocus) dispatch(this.#keyed, 'announceTab', {text: this.ghost.text, leadsOn: this.#tabLeadsOn()});
     });
   }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -253,6 +254,31 @@ def test_going_back_says_that_something_is_kept_only_if_something_followed(talki
     assert talking.notice == "Back to message 2. What followed is kept under “Sent and abandoned messages”."
     talking.page.locator(".talking summary").click()
     assert talking.page.locator(".talking .moment").first.inner_text().startswith("2 messages, then User: Thank you.")
+
+
+def test_where_the_edit_key_has_led_into_the_box_it_is_announced_that_tab_leads_on(talking: Talking) -> None:
+    page, box = talking.page, talking.page.locator("#chat-text")
+    announced = page.locator("#chat-branches .tab-announcement")
+    talking.send(QUESTION)
+
+    def edit_by_key() -> None:
+        before = talking.revision
+        page.locator("#chat .edit").press("Enter")
+        talking.settle(before)
+        browsers.expect(announced).to_have_text(
+            "Tab leads to the next control. Once you write, it inserts the grey text."
+        )
+
+    edit_by_key()
+    page.keyboard.press("Tab")
+    browsers.expect(box).not_to_be_focused()
+    assert box.input_value() == QUESTION
+    talking.press(".talking .undo")
+    edit_by_key()
+    page.keyboard.press("End")
+    browsers.expect(announced).to_have_text(re.compile("^Tab inserts “"))
+    page.keyboard.press("Tab")
+    assert box.input_value() != QUESTION
 
 
 def test_it_is_said_where_the_rows_continue_if_the_caret_is_within_the_message(talking: Talking) -> None:

@@ -4,7 +4,7 @@ import {test} from 'node:test';
 import {
   INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
 } from '../../../../interface/web/core/branch_view_state.js';
-import {GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, announcementSentence} from '../../../../interface/web/core/branch_sentences.js';
+import {GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, TAB_LEADS_ON, announcementSentence} from '../../../../interface/web/core/branch_sentences.js';
 import {branchOf, likelyView, viewOf} from '../../../support/scripts/views.js';
 
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
@@ -166,6 +166,14 @@ test('the description of the pointed button replaces the summary', () => {
 test('the first announcement of grey text says how to leave the box, also where there was none when the box was entered', () => {
   const {tabAnnouncement} = run([{type: 'announceTab', text: ''}, {type: 'announceTab', text: ' sea'}], settled());
   assert.equal(tabAnnouncement, 'Tab inserts “sea”; Esc, then Tab, leaves the text box.');
+});
+
+test('where Tab leads on, that is announced of grey text alone, and later what Tab inserts and how to leave the box', () => {
+  const grey = (text, leadsOn) => ({type: 'announceTab', text, leadsOn}), passing = run([grey(null), grey(' sea', true)], settled());
+  assert.equal(passing.tabAnnouncement, TAB_LEADS_ON);
+  assert.equal(run([grey(' sea', false)], passing).tabAnnouncement, 'Tab inserts “sea”; Esc, then Tab, leaves the text box.');
+  assert.equal(run([grey('', false)], passing).tabAnnouncement, '', 'the grey text is hidden');
+  assert.equal(run([grey('', true)], settled()).tabAnnouncement, '');
 });
 
 test('what Tab inserts is announced once for the same grey text', () => {
