@@ -1035,6 +1035,26 @@ def test_where_everything_else_has_no_list_it_says_so_and_promises_no_click(benc
     assert more.is_disabled() and "click" not in str(more.get_attribute("data-tip"))
 
 
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_the_sentence_of_an_everything_else_without_a_list_is_seen_whole(
+    browser: Any, address: str, width: int
+) -> None:
+    with opened(browser, address, viewport={"width": width, "height": 844}) as bench:
+        bench.show(likely() | {"rest": []})
+        more = bench.page.locator("#rest .more")
+        assert more.evaluate(
+            """more => {
+              const [line, words] = more.querySelectorAll('.likely, .likely span'), text = document.createRange();
+              const outer = more.getBoundingClientRect(), clips = node => getComputedStyle(node).display !== 'inline';
+              text.selectNodeContents(words);
+              const {right, bottom} = text.getBoundingClientRect();
+              const isCut = [line, words].some(node => clips(node) && node.scrollWidth > node.clientWidth);
+              return right <= outer.right && bottom <= outer.bottom && !isCut;
+            }"""
+        )
+        assert more.bounding_box()["height"] >= bench.page.locator(".branch").first.bounding_box()["height"]
+
+
 # Keys.
 
 
