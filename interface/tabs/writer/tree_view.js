@@ -53,6 +53,7 @@ export class TreeView extends EventTarget {
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
   /** @type {TreeNode | null} */
   #described = null;
+  #hasBanned = false;   // whether the button has banned a token, and the pointer may still be on it
 
   /**
    * @param {HTMLElement} panel
@@ -133,10 +134,17 @@ export class TreeView extends EventTarget {
     branches.addEventListener('drawn', () => this.#onDrawn());
     const foot = find(panel, '.tree-foot'), ban = find(foot, '.tree-ban');
     foot.addEventListener('pointerenter', () => clearTimeout(this.#pointTimer));
-    foot.addEventListener('pointerleave', () => this.#point(null));
-    // A click takes neither the focus nor the caret from the text box.
-    ban.addEventListener('mousedown', event => event.preventDefault());
-    ban.addEventListener('click', () => branches.branchView.banPointed());
+    foot.addEventListener('pointerleave', () => {
+      this.#hasBanned = false;
+      this.#point(null);
+    });
+    panel.addEventListener('keydown', () => { this.#hasBanned = false; }, {capture: true});
+    // A click on the button takes neither the focus nor the caret from the text box, and a second one not the focus from its node.
+    foot.addEventListener('mousedown', event => { if (event.target === ban || this.#hasBanned) event.preventDefault(); });
+    ban.addEventListener('click', () => {
+      this.#hasBanned = true;
+      branches.branchView.banPointed();
+    });
     // Also when rows change below a pointer that rests.
     branches.addEventListener('point', () => this.#showBan());
     branches.addEventListener('enter', event => { if (!panel.hidden && this.input.focusFirst()) event.preventDefault(); });
@@ -247,10 +255,10 @@ export class TreeView extends EventTarget {
     this.#showBan();
   }
 
-  /** The button below the drawing bans what is pointed at. */
+  /** The button below the drawing bans what is pointed at. After a ban the focus goes to another node, which a second press does not mean. */
   #showBan() {
     const ban = find(this.panel, '.tree-ban'), label = this.branches.branchView.banLabel();
-    ban.hidden = !label;
+    ban.hidden = !label || this.#hasBanned;
     setText(ban, label);
   }
 

@@ -187,6 +187,27 @@ def test_a_node_can_be_banned_with_the_mouse_and_nothing_moves(tree: Visit) -> N
     expect(tree.page.locator("#controls .never button")).to_have_count(1)
 
 
+def test_a_second_press_of_the_button_does_not_ban_the_node_that_has_the_focus_then(tree: Visit) -> None:
+    page, ban, chips = tree.page, tree.page.locator("#tree .tree-ban"), tree.page.locator("#controls .never button")
+    page.locator("#document textarea").focus()
+    page.keyboard.press("Alt+ArrowDown")
+    page.keyboard.press("ArrowRight")
+    target = ban.bounding_box()
+    x, y = target["x"] + target["width"] / 2, target["y"] + target["height"] / 2
+    page.mouse.click(x, y)
+    expect(chips).to_have_count(1)
+    tree.wait_until_settled()
+    draw_again(tree)
+    expect(page.locator("#tree .node:focus")).to_have_count(1)
+    page.mouse.click(x, y)
+    expect(ban).to_be_hidden()
+    page.wait_for_timeout(300)
+    expect(chips).to_have_count(1)
+    expect(page.locator("#tree .node:focus")).to_have_count(1)
+    page.keyboard.press("ArrowRight")
+    expect(ban).to_be_visible()
+
+
 def test_a_node_can_be_banned_by_the_delete_key(tree: Visit) -> None:
     tree.page.locator("#document textarea").focus()
     tree.page.keyboard.press("Alt+ArrowDown")
