@@ -6,7 +6,7 @@ import {nameKey} from '../web/core/shortcuts.js';
 const ROOM = 48;   // pixels that the field is wider than the token
 const LEAST = 96;  // its least width in pixels
 const GAP = 2;     // pixels between the field and the line below it
-const KEYS = 'Enter: use it · Esc: leave it';
+const KEYS = ['Enter: use it', ' · Esc: leave it'];   // keyboards on a screen have the first one alone
 const MOST = 160;  // characters; the server takes some more
 
 /** One field at a time, over the token that is changed. */
@@ -48,7 +48,7 @@ export class RowEditor {
     field.addEventListener('keydown', event => this.#onKey(event, back, () => this.onDone(row, piece, field.value)));
     field.addEventListener('blur', () => this.close());
     // The field's name says the same.
-    const keys = this.#keys = make('small', {className: 'row-editor-keys', ariaHidden: 'true', text: KEYS});
+    const keys = this.#keys = make('small', {className: 'row-editor-keys', ariaHidden: 'true'}, KEYS[0], make('span', {className: 'keys-only', text: KEYS[1]}));
     this.root.append(field, keys);
     keys.style.cssText = `left: ${Math.max(0, Math.min(left, outer.width - keys.offsetWidth))}px; top: ${token.bottom - outer.top + GAP}px`;
     field.focus({preventScroll: true});

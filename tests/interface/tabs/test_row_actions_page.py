@@ -238,6 +238,21 @@ def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) ->
     phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
 
 
+def test_where_there_is_only_a_finger_nothing_is_said_of_keys_that_it_does_not_have(phone: Visit) -> None:
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    branches = phone.page.locator("#branches")
+    branches.locator(".key").first.scroll_into_view_if_needed()
+    phone.page.wait_for_timeout(300)
+    box = branches.locator(".key").first.bounding_box()
+    phone.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    phone.page.wait_for_timeout(300)
+    expect(phone.page.locator("body .tip")).to_be_hidden()
+    hold(phone, phone.token(1, 0))
+    branches.locator(".note .change").tap()
+    assert branches.locator(".row-editor-keys").inner_text() == "Enter: use it"
+
+
 @pytest.mark.parametrize("row", [0, 4])
 def test_what_is_said_of_a_held_token_is_in_sight_and_does_not_cover_it(phone: Visit, row: int) -> None:
     phone.fill(TEXT)
