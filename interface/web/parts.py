@@ -16,6 +16,7 @@ HELP = FOLDER / "help.html"
 SHEET = FOLDER / "sheet.css"
 CONTROLS = FOLDER / "controls.css"
 MOMENTS = FOLDER / "moments.css"
+ZOOMS = FOLDER / "zooms.css"
 PRIVACY = (
     "Your text is kept in this browser. It is sent to this server for computing, which keeps it in memory for a while "
     "and never writes it to disk."

@@ -7,6 +7,7 @@ import {DrawButton, stoppedDraws} from './draw_button.js';
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
+import {TreeViewport} from '../../web/ui/tree_viewport.js';
 import {decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
@@ -23,7 +24,7 @@ const TITLE = 'The texts of all decoding methods as a tree';
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 const DRAWS = 10_000;
 const PLOT_INTERVAL = 500;   // milliseconds between two drawings of the plot while tokens are drawn
-const TREE_HEIGHT = 560;     // pixels that the whole tree fits into, unless its letters become too small
+const TREE_HEIGHT = 560;     // pixels that the whole tree fits into, unless its letters become too small; Fit makes them smaller
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {
   prompt: 'text', tokens: {low: 1, high: 40}, greedy: 'switch', samples: {low: 0, high: 8}, beams: {low: 0, high: 6},
@@ -57,6 +58,8 @@ class DecodingPage extends ExperimentPage {
     const {result} = this;
     this.next = find(result, '.next');
     this.picture = find(result, '.tree');
+    this.viewport = new TreeViewport(this.picture, find(this.picture, 'svg', SVGSVGElement), {height: TREE_HEIGHT, largest: 1});
+    this.viewport.connect(find(result, '.zooms'));
     this.spread = find(result, '.spread');
     this.spread.textContent = SPREAD_NOTE;
     this.pointed = find(result, '.pointed');
@@ -91,6 +94,7 @@ class DecodingPage extends ExperimentPage {
       this.found.hidden = true;
       this.tree = null;
       this.picture.replaceChildren();
+      this.viewport.reset();
       this.scrolled = false;
       this.oddsLine.show('', 'settled');
       this.oddsLine.announce('');
@@ -189,8 +193,10 @@ class DecodingPage extends ExperimentPage {
 
   #drawTree() {
     if (!this.tree) return;
-    const {picture} = this;
-    showDrawing(picture, this.#svg(), TREE_HEIGHT);
+    const {picture, viewport} = this;
+    const svg = showDrawing(picture, this.#svg());
+    viewport.svg = svg;
+    viewport.resize({width: svg.width.baseVal.value, height: svg.height.baseVal.value});
     if (!this.scrolled) this.#showRoot();
     showPointed(this.pointed, words.pointSentence(this.hasBeams), false);
   }

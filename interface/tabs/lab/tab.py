@@ -13,7 +13,7 @@ from interface.tabs.lab.cache_session import CacheRequest, CacheSession
 from interface.tabs.lab.decoding_session import DecodingRequest, DecodingSession
 from interface.tabs.lab.masks_session import MasksRequest, MasksSession
 from interface.tabs.lab.speculation_session import SpeculationRequest, SpeculationSession
-from interface.web.parts import CONTROLS, SHEET, footer_and_script, markup_of, static_html
+from interface.web.parts import CONTROLS, SHEET, ZOOMS, footer_and_script, markup_of, static_html
 
 FOLDER = Path(__file__).parent
 PARTS = ("prompt", "run_bar", "passes_bar", "to_lesson")
@@ -61,7 +61,7 @@ def _experiment(name: str, service: PageService, example: str = "After careful",
         with gr.Column(elem_classes="card", scale=4, min_width=300):
             static_html(FOLDER / f"{name}_form.html", SHEET, CONTROLS, FOLDER / "form.css", **parts, **others)
         with gr.Column(elem_classes="card", scale=8, min_width=300):
-            static_html(FOLDER / f"{name}_result.html", FOLDER / "result.css", *own, **parts)
+            static_html(FOLDER / f"{name}_result.html", FOLDER / "result.css", ZOOMS, *own, **parts)
     footer_and_script(f"tabs/lab/{name}_page.js", service.functions, {"plotly": f".{plotly_script.ADDRESS}"})
 
 

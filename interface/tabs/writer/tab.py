@@ -9,7 +9,7 @@ import gradio as gr
 
 from interface.branch_view import BranchView
 from interface.server.page_service import PageService
-from interface.web.parts import CONTROLS, MOMENTS, SHEET, footer_and_script, static_html
+from interface.web.parts import CONTROLS, MOMENTS, SHEET, ZOOMS, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
 
@@ -26,7 +26,7 @@ def build(service: PageService, address: str | None = None) -> None:
         with gr.Column(elem_classes="card", scale=6, min_width=300):
             static_html(FOLDER / "controls.html", CONTROLS)
             with BranchView():
-                static_html(FOLDER / "tree_panel.html", CONTROLS, FOLDER / "tree_panel.css")
+                static_html(FOLDER / "tree_panel.html", CONTROLS, ZOOMS, FOLDER / "tree_panel.css")
                 static_html(FOLDER / "columns.html", FOLDER / "columns.css")
     example = json.loads((FOLDER / "example.json").read_text(encoding="utf-8"))
     footer_and_script("tabs/writer/writer.js", service.functions, {"example": example, "address": address})

@@ -1,7 +1,7 @@
 // Pointers and keys on a drawn tree: one tab stop, which the arrows move, and what was under a pointer when it went down.
 /** @import {Choice, ChoiceSource, LaidNode, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {TreePainter} from './tree_painter.js' */
-/** @import {TreeViewport} from './tree_viewport.js' */
+/** @import {TreeViewport} from '../../web/ui/tree_viewport.js' */
 import {choiceOf} from '../../web/core/choice.js';
 import {hereIn, nodeAfterMove, nodeInPlaceOf} from '../../web/core/tree_moves.js';
 import {isStill} from '../../web/ui/events.js';

@@ -6,7 +6,7 @@ import {READABLE} from '../../web/core/tree_scale.js';
 import {SeenViews} from '../../web/core/seen_views.js';
 import {TreeInput} from './tree_input.js';
 import {TreePainter} from './tree_painter.js';
-import {TreeViewport} from './tree_viewport.js';
+import {TreeViewport} from '../../web/ui/tree_viewport.js';
 import {branchTree} from '../../web/core/branch_tree.js';
 import {savePng, saveSvg} from './tree_files.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
@@ -65,7 +65,8 @@ export class TreeView extends EventTarget {
     this.branches = branches;
     this.svg = find(panel, '.tree-drawing', SVGSVGElement);
     this.painter = new TreePainter(this.svg);
-    this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, () => this.#schedule());
+    this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, {onResize: () => this.#schedule()});
+    this.viewport.connect(find(panel, '.zooms'));
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
       activate: (node, choice, source) => this.#activate(node, choice, source),
       point: (node, byKeyboard) => this.#point(node, byKeyboard),
@@ -155,9 +156,6 @@ export class TreeView extends EventTarget {
     });
     /** @type {(selector: string, run: () => void) => void} */
     const on = (selector, run) => find(panel, selector).addEventListener('click', run);
-    on('.zoom-in', () => this.viewport.step('in'));
-    on('.zoom-out', () => this.viewport.step('out'));
-    on('.fit', () => this.viewport.fit());
     on('.save-svg', () => this.#save('svg'));
     on('.save-png', () => this.#save('png'));
   }

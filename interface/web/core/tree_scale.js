@@ -4,7 +4,7 @@
 
 export const LEAST = 0.1;       // the smallest scale
 export const READABLE = 0.924; // the least scale before *Fit* is pressed: odds have 12 pixels; a larger drawing is scrolled
-const LARGEST = 2;             // letters as large as a class can read from the back row
+export const LARGEST = 2;      // letters as large as a class can read from the back row
 const MOST_SPREAD = 2.5;       // times the distances that the labels need
 
 /**
@@ -12,9 +12,10 @@ const MOST_SPREAD = 2.5;       // times the distances that the labels need
  * @param {Size} drawing
  * @param {Size} area in which it is shown
  * @param {number} [least] the smallest scale: what does not fit is scrolled
+ * @param {number} [largest] the largest scale
  */
-export const fittingScale = (drawing, area, least = LEAST) =>
-  Math.min(LARGEST, Math.max(least, Math.min(area.width / drawing.width, area.height / drawing.height)));
+export const fittingScale = (drawing, area, least = LEAST, largest = LARGEST) =>
+  Math.min(largest, Math.max(least, Math.min(area.width / drawing.width, area.height / drawing.height)));
 
 /**
  * How many times farther apart the nodes of a drawing stand so that it fills the height of its area, at the scale that its

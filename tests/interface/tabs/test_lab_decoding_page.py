@@ -188,6 +188,27 @@ def test_the_edge_at_which_a_tree_goes_on_is_marked(tiny: Visit, tiny_page: str,
     assert until(lambda: contrast() < 1.1), "here it ends"
 
 
+@in_a_browser
+def test_fit_shows_the_whole_tree_and_its_letters_can_be_made_larger_again(tiny: Visit, tiny_page: str) -> None:
+    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=20&samples=2&beams=3&seed=4")
+    tree = page.locator("#lab-decoding .tree")
+    overflow = "one => Math.max(one.scrollWidth - one.clientWidth, one.scrollHeight - one.clientHeight)"
+    readable = tree.evaluate("one => one.firstElementChild.getScreenCTM().a")
+    assert readable >= 0.92 and tree.evaluate(overflow) > 100
+    page.locator("#lab-decoding .fit").click()
+    assert tree.evaluate(overflow) <= 1
+    page.locator("#lab-decoding .shown input[value=dropped]").uncheck()
+    assert tree.evaluate(overflow) <= 1, "also after another choice of paths"
+    page.set_viewport_size({"width": 800, "height": 700})
+    assert until(lambda: tree.evaluate(overflow) <= 1), "also in another window"
+    while tree.evaluate("one => one.firstElementChild.getScreenCTM().a") < readable:
+        page.locator("#lab-decoding .zoom-in").click()
+    assert tree.evaluate(overflow) > 100
+    page.locator("#decoding-form .run").click()
+    page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
+    assert tree.evaluate("one => one.firstElementChild.getScreenCTM().a") == pytest.approx(readable, abs=0.01)
+
+
 IN_SIGHT = """tree => {
   const {left, right, top} = tree.getBoundingClientRect();
   for (let y = Math.max(0, top) + 20; y < innerHeight - 140; y += 6)

@@ -1,6 +1,7 @@
 // Pan and zoom of a drawing: it is scrolled by the browser, dragged by a mouse, and zoomed by its size.
-/** @import {Size} from '../../web/core/tree_scale.js' */
-import {LEAST, READABLE, fittingScale} from '../../web/core/tree_scale.js';
+/** @import {Size} from '../core/tree_scale.js' */
+import {LARGEST, LEAST, READABLE, fittingScale} from '../core/tree_scale.js';
+import {find} from './elements.js';
 
 const MOST = 4;
 const STEP = 1.25;       // of a key or a button
@@ -14,6 +15,9 @@ export class TreeViewport {
   lacksRoom = false;   // whether the drawing was too small for the last `reveal`, and nobody has moved it since
   /** @type {Size | null} */
   #drawing = null;
+  /** @type {number | undefined} */
+  #height;
+  #largest;
   #least = READABLE;
   #chosen = false;    // whether a person has chosen the scale
   #fits = false;      // whether all is to be seen, however small
@@ -22,12 +26,16 @@ export class TreeViewport {
 
   /**
    * @param {HTMLElement} scroll
-   * @param {SVGElement} svg
-   * @param {() => void} onResize called when the area has another size
+   * @param {SVGElement} svg the drawing; another one may take its place
+   * @param {{onResize?: () => void, height?: number, largest?: number}} [options] `onResize`: called when the area has another
+   *   size; `height`: pixels that a drawing is fitted into where the area is as high as the drawing; `largest`: scale of a drawing
+   *   that is fitted
    */
-  constructor(scroll, svg, onResize) {
+  constructor(scroll, svg, {onResize = () => {}, height, largest = LARGEST} = {}) {
     this.scroll = scroll;
     this.svg = svg;
+    this.#height = height;
+    this.#largest = largest;
     scroll.addEventListener('wheel', event => this.#onWheel(event), {passive: false});
     scroll.addEventListener('pointerdown', event => this.#onDown(event));
     scroll.addEventListener('pointermove', event => this.#onMove(event));
@@ -45,7 +53,14 @@ export class TreeViewport {
   }
 
   /** The size of the area. @returns {Size} */
-  get area() { return {width: this.scroll.clientWidth, height: this.scroll.clientHeight}; }
+  get area() { return {width: this.scroll.clientWidth, height: this.#height ?? this.scroll.clientHeight}; }
+
+  /** Zoom by the buttons of a group. @param {HTMLElement} zooms */
+  connect(zooms) {
+    find(zooms, '.zoom-in').addEventListener('click', () => this.step('in'));
+    find(zooms, '.zoom-out').addEventListener('click', () => this.step('out'));
+    find(zooms, '.fit').addEventListener('click', () => this.fit());
+  }
 
   /**
    * Take the size of a drawing. Its scale stays as a person has chosen it; else it is as large as all of it fits, but readable.
@@ -97,7 +112,7 @@ export class TreeViewport {
   #follow() {
     const {area} = this;
     if (this.#chosen || !this.#drawing || !area.width) return;
-    this.scale = fittingScale(this.#drawing, area, this.#least);
+    this.scale = fittingScale(this.#drawing, area, this.#least, this.#largest);
     this.#apply();
   }
 
