@@ -1,6 +1,6 @@
 // Pan and zoom of a drawing: it is scrolled by the browser, dragged by a mouse, and zoomed by its size.
 /** @import {Size} from '../core/tree_scale.js' */
-import {LARGEST, LEAST, READABLE, fittingScale} from '../core/tree_scale.js';
+import {LARGEST, LEAST, LEGIBLE, READABLE, fittingScale} from '../core/tree_scale.js';
 import {find} from './elements.js';
 
 const MOST = 4;
@@ -120,6 +120,7 @@ export class TreeViewport {
     const {width, height} = this.#drawing ?? {width: 1, height: 1};
     this.svg.style.width = `${width * this.scale}px`;
     this.svg.style.height = `${height * this.scale}px`;
+    this.scroll.classList.toggle('small', this.scale < LEGIBLE);
   }
 
   /**

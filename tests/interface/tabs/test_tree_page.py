@@ -450,6 +450,28 @@ def test_words_and_odds_of_a_session_can_be_read_before_fit_shows_all_of_it(tree
     assert area.evaluate(overflow) <= 1
 
 
+def test_a_drawing_too_small_for_words_has_boxes_that_are_read_by_pointing(tree: Visit) -> None:
+    tree.page.locator("#depth").fill("40")
+    tree.wait_until_settled()
+    draw_again(tree)
+    said, label = tree.page.locator("#tree .too-small"), tree.page.locator("#tree .node-label").nth(20)
+    box = nodes(tree, "ahead").nth(20)
+    colour = "node => getComputedStyle(node.querySelector('.hit')).fill"
+    clear = box.evaluate(colour)
+    expect(said).to_be_hidden()
+    expect(label).to_be_visible()
+    tree.page.locator("#tree .fit").click()
+    expect(said).to_contain_text("Too small for words")
+    expect(label).to_be_hidden()
+    assert box.evaluate(colour) != clear
+    box.hover()
+    expect(tree.page.locator("#tree .tree-says")).to_contain_text("A click inserts the text up to here.")
+    for _ in range(12):
+        tree.page.locator("#tree .zoom-in").click()
+    expect(said).to_be_hidden()
+    expect(label).to_be_visible()
+
+
 @pytest.mark.parametrize("shape", ["tree", "river"])
 @pytest.mark.parametrize("session", [False, True])
 def test_no_two_labels_overlap_on_the_page(tree: Visit, shape: str, session: bool) -> None:
