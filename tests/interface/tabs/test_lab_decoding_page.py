@@ -177,13 +177,14 @@ def test_the_edge_at_which_a_tree_goes_on_is_marked(tiny: Visit, tiny_page: str,
         "one => [one.getBoundingClientRect().left + one.clientWidth, one.getBoundingClientRect().top]"
     )
 
-    def contrast() -> float:
-        """Between the paper and the edge of the tree, as the browser has painted them last."""
-        areas = [{"x": x, "y": top + 20, "width": 2, "height": 300} for x in (right - 40, right - 3)]
+    def contrast(inside: int = 3) -> float:
+        """Between the paper and the tree so many pixels inside its edge, as the browser has painted them last."""
+        areas = [{"x": x, "y": top + 20, "width": 2, "height": 300} for x in (right - 40, right - inside)]
         paper, edge = (luminance(page, area) for area in areas)
         return (max(paper, edge) + 0.05) / (min(paper, edge) + 0.05)
 
     assert until(lambda: contrast() >= 1.8)
+    assert contrast(8) < 1.1, "a thin line, no shadow on the words"
     tree.evaluate("one => one.scrollTo(one.scrollWidth, one.scrollTop)")
     assert until(lambda: contrast() < 1.1), "here it ends"
 
