@@ -8,7 +8,7 @@ import {nodeName} from '../../web/core/tree_sentences.js';
 const NAMESPACE = 'http://www.w3.org/2000/svg';
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
 
-/** @type {(name: string, attributes?: Attributes, ...children: Element[]) => SVGElement} */
+/** @type {(name: string, attributes?: Attributes, ...children: (Element | string)[]) => SVGElement} */
 function makeSvg(name, attributes = {}, ...children) {
   const made = document.createElementNS(NAMESPACE, name);
   setAttributes(made, attributes);
@@ -81,8 +81,9 @@ const streamOf = ({node}, {x, y, width, height, bar}) => makeSvg('rect', {
   'data-state': node.state, 'data-inert': node.inert,
 });
 
+// The space is not seen: it parts the words of the label from the odds where its text is compared with the name.
 const makeNode = () => makeSvg('g', {class: 'node', role: 'treeitem', tabindex: -1}, makeSvg('rect', {class: 'hit'}),
-  makeSvg('text', {'aria-hidden': 'true', 'font-size': LABEL_SIZE}, makeSvg('tspan', {class: 'node-label'}), makeSvg('tspan', {class: 'node-odds', 'font-size': FIGURE_SIZE})));
+  makeSvg('text', {'aria-hidden': 'true', 'font-size': LABEL_SIZE}, makeSvg('tspan', {class: 'node-label'}), ' ', makeSvg('tspan', {class: 'node-odds', 'font-size': FIGURE_SIZE})));
 
 /** @type {(element: SVGElement, laid: LaidNode) => void} */
 function paintNode(element, laid) {

@@ -40,18 +40,20 @@ const lastWords = (line, most) => `…${[...line].slice(1 - most).join('').repla
 
 /** @type {Record<TreeState, string>} */
 const STATES = {
-  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the end of the text', rest: 'other tokens',
+  typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the text’s end', rest: 'other tokens',
 };
 
 /**
- * The name of a node for a screen reader: its text, after the letters of the word that it continues, what it is, and its odds.
+ * The name of a node for a screen reader: its text, after the letters of the word that it continues, its odds, and what it is.
+ * It contains what is seen, without a comma between the text and the odds: those who speak to their computer say what they see.
  * @param {TreeNode} node
  * @param {string} [before] the text of its parent
  */
 export function nodeName(node, before = '') {
   const {state, text, odds, here, inert} = node, letters = continuedLetters(before, text), continued = letters && `${letters}, continued by `;
-  const own = state === 'end' || state === 'rest' ? '' : text ? `${continued}${spokenText(shortText(node))}` : 'the start';
-  const parts = [own, text || !own ? STATES[state] : '', here ? 'the end of your text' : '', odds ? formatPercent(odds) : '', inert ? 'of an older text' : ''];
+  const isPiece = state !== 'end' && state !== 'rest';
+  const own = isPiece ? text ? `${continued}${spokenText(shortText(node))}` : 'the start' : STATES[state];
+  const parts = [odds ? `${own} ${formatPercent(odds)}` : own, text && isPiece ? STATES[state] : '', here ? 'the end of your text' : '', inert ? 'of an older text' : ''];
   return parts.filter(Boolean).join(', ');
 }
 

@@ -250,6 +250,16 @@ def test_what_a_screen_reader_is_told_of_the_tree_is_what_it_shows(tree: Visit) 
     assert said.inner_text() == shown.inner_text()
 
 
+def test_the_name_of_a_node_contains_its_visible_words_and_odds(tree: Visit) -> None:
+    write_a_session(tree)
+    named = tree.page.locator("#tree .node").evaluate_all(
+        "all => all.map(one => [one.textContent.trim().replace('·', ''), one.getAttribute('aria-label')])"
+    )
+    words = [(seen, name) for seen, name in named if re.match(r"[a-zA-Z]", seen)]
+    assert len(words) > 5
+    assert [(seen, name) for seen, name in words if seen not in name] == []
+
+
 def test_by_keyboard_alone(tree: Visit) -> None:
     tree.page.locator("#document textarea").focus()
     tree.page.keyboard.press("Alt+ArrowDown")

@@ -16,8 +16,8 @@ test('labels are short: of the present text the end, of others the beginning', (
 test('a node that continues the word before it is told from one that begins a word', () => {
   const house = node('ahead', 'house'), word = node('ahead', ' house');
   assert.deepEqual([nodeLabel(house, ' ice'), nodeLabel(word, ' ice'), nodeLabel(house, ' ice '), nodeLabel(house)], ['·house', 'house', 'house', 'house']);
-  assert.equal(nodeName(house, 'The ice'), 'ice, continued by house, 15\u00a0%');
-  assert.equal(nodeName(word, 'The ice'), 'house, 15\u00a0%');
+  assert.equal(nodeName(house, 'The ice'), 'ice, continued by house 15\u00a0%');
+  assert.equal(nodeName(word, 'The ice'), 'house 15\u00a0%');
   assert.match(nodeSentence(house, 'The ice'), /^“ice·house” 15.% after/);
   assert.match(nodeSentence(word, 'The ice'), /^“house” 15.% after/);
   assert.equal(nodeLabel(node('ahead', ','), ' ice'), ',', 'a sign is read as joined');
@@ -36,17 +36,17 @@ test('labels have signs for what cannot be seen, and words for what is no text',
 });
 
 test('names for screen readers say the text, what it is, and its odds', () => {
-  assert.equal(nodeName(node('ahead', ' saw')), 'saw, 15\u00a0%');
-  assert.equal(nodeName(node('ahead', ',')), 'comma, 15\u00a0%');
-  assert.equal(nodeName(node('ahead', '\n')), 'line break, 15\u00a0%');
+  assert.equal(nodeName(node('ahead', ' saw')), 'saw 15\u00a0%');
+  assert.equal(nodeName(node('ahead', ',')), 'comma 15\u00a0%');
+  assert.equal(nodeName(node('ahead', '\n')), 'line break 15\u00a0%');
   assert.equal(nodeName(node('chosen', ' saw', {odds: null})), 'saw, chosen');
-  assert.equal(nodeName(node('left', ' saw')), 'saw, left behind, 15\u00a0%');
-  assert.equal(nodeName(node('seen', ' saw')), 'saw, seen, not taken, 15\u00a0%');
-  assert.equal(nodeName(node('rest', '')), 'other tokens, 15\u00a0%');
-  assert.equal(nodeName(node('end', '')), 'the end of the text, 15\u00a0%');
+  assert.equal(nodeName(node('left', ' saw')), 'saw 15\u00a0%, left behind');
+  assert.equal(nodeName(node('seen', ' saw')), 'saw 15\u00a0%, seen, not taken');
+  assert.equal(nodeName(node('rest', '')), 'other tokens 15\u00a0%');
+  assert.equal(nodeName(node('end', '')), 'the text’s end 15\u00a0%');
   assert.equal(nodeName(node('typed', 'he', {odds: null, here: true})), 'he, typed, the end of your text');
   assert.equal(nodeName(node('typed', '', {odds: null})), 'the start');
-  assert.equal(nodeName(node('ahead', ' saw', {inert: true})), 'saw, 15\u00a0%, of an older text');
+  assert.equal(nodeName(node('ahead', ' saw', {inert: true})), 'saw 15\u00a0%, of an older text');
 });
 
 test('a sentence says what a click does, and never that it does what it does not', () => {
