@@ -90,10 +90,10 @@ export class TreeViewport {
     this.#fits = false;
   }
 
-  /** @param {'in' | 'out'} direction */
+  /** From a drawing that is too small for words, one step in leads to letters that can be read. @param {'in' | 'out'} direction */
   step(direction) {
-    const {clientWidth, clientHeight} = this.scroll;
-    this.#zoom(direction === 'in' ? STEP : 1 / STEP, clientWidth / 2, clientHeight / 2);
+    const {clientWidth, clientHeight} = this.scroll, larger = this.scale < LEGIBLE ? READABLE / this.scale : STEP;
+    this.#zoom(direction === 'in' ? larger : 1 / STEP, clientWidth / 2, clientHeight / 2);
   }
 
   /**
