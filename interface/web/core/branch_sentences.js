@@ -49,9 +49,10 @@ function shareSentence(drawn) {
  * What is said after the sentence on shares: why they are not those of words, or what a click does. One of the two, so that
  * the line keeps its height, and nothing below it moves, when temperature or top-p change.
  * @param {Pick<DrawnView, 'count' | 'given' | 'wanted'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
+ * @param {boolean} isFinal whether no more rows can come
  */
-function hintSentence({count, given, wanted, rows, wordError = null}) {
-  const remark = oddsRemark({given, wanted, rows}), fewer = fewerSentence(count, wanted);
+function hintSentence({count, given, wanted, rows, wordError = null}, isFinal) {
+  const remark = oddsRemark({given, wanted, rows}), fewer = fewerSentence(count, wanted, isFinal);
   if (remark) return remark;
   if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || (isKeptFirst(rows) ? KEPT_FIRST : HINT);
   return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
@@ -97,10 +98,11 @@ const FEWER = {
  * empty.
  * @param {number} count of rows
  * @param {RowSettings} settings
+ * @param {boolean} isFinal whether no more rows can come
  */
-function fewerSentence(count, {mode = 'likely', k = 0, towards = ''}) {
+function fewerSentence(count, {mode = 'likely', k = 0, towards = ''}, isFinal) {
   if (towards) return '';
-  const fewer = count < k && mode in FEWER ? `${formatNumber(count)} of ${formatCount(k, 'row')}: ${FEWER[mode]}.` : '';
+  const fewer = isFinal && count < k && mode in FEWER ? `${formatNumber(count)} of ${formatCount(k, 'row')}: ${FEWER[mode]}.` : '';
   return [mode === 'forks' ? FORKS_PART : '', fewer].filter(Boolean).join(' ');
 }
 
@@ -235,7 +237,7 @@ export function summarySentence({state, note, reading}, drawn, seenFrom, readOnl
   if (state === 'paused') return note || 'Paused. Press “Go on” to look for branches again.';
   if (state === 'thinking' && !drawn.rows.length && !note) return reading ? 'The model reads your text first.' : 'Looking ahead …';
   const from = seenFrom ? `The model reads from character ${formatNumber(seenFrom + 1)} on.` : '';
-  return [from, note || (drawn.count ? `${shareSentence(drawn)}${readOnly ? '' : ` ${hintSentence(drawn)}`}` : '')].filter(Boolean).join(' ');
+  return [from, note || (drawn.count ? `${shareSentence(drawn)}${readOnly ? '' : ` ${hintSentence(drawn, state === 'settled')}`}` : '')].filter(Boolean).join(' ');
 }
 
 /**

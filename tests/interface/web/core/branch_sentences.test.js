@@ -282,6 +282,10 @@ test('a mode that found fewer rows than asked for says so', () => {
   assert.ok(caption(4, 'surprising').endsWith(' 4 of 5 rows: no other beginning with 0.3 % or more, at temperature 1, was found.'));
   for (const mode of ['diverse', 'best_first']) assert.ok(caption(4, mode).endsWith(' 4 of 5 rows: this choice of “Show” found no more.'), mode);
   for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(caption(count, mode).endsWith(CLICK), mode);
+  for (const mode of ['forks', 'surprising']) {
+    const early = words.summarySentence({state: 'thinking'}, drawn({count: 1, wanted: {k: 5, mode}}));
+    assert.ok(early.includes('A row’s share') && !early.includes(' of 5 rows'), `${mode}: more may be found`);
+  }
 });
 
 test('beside forks stands what a fork is', () => {
