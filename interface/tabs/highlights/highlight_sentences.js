@@ -1,7 +1,7 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  bitsOfNats, continuationLabel, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, quotedText, spokenLabel, spokenQuote,
+  bitsOfNats, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, quotedText, spokenLabel, spokenQuote,
   visibleText,
 } from '../../web/core/figures_and_labels.js';
 
@@ -30,18 +30,25 @@ export const isWritten = ({id, end}, {ids, place}) => id === ids[place] && !end;
 const continuedSign = (one, entry) => (!one.end && endsInWord(one.text ?? '') && !(isWritten(one, entry) && entry.end >= entry.word[1]) ? '…' : '');
 
 /**
- * An alternative in a list; signs stand in quotation marks.
+ * An alternative in a list; signs stand in quotation marks. One that continues the word before it stands after its letters.
  * @param {Alternative} one
  * @param {Pick<HighlightEntry, 'ids' | 'place' | 'end' | 'word'>} entry
+ * @param {string} [given] the end of the text before the entry
  */
-export const alternativeLabel = (one, entry) =>
-  (isSigns(one.text?.trim() ?? '') ? `“${continuationLabel(one)}”` : continuationLabel(one)) + continuedSign(one, entry);
+export function alternativeLabel(one, entry, given = '') {
+  if (isSigns(one.text?.trim() ?? '')) return `“${continuationLabel(one)}”`;
+  const letters = continuedLetters(given, one.text ?? '');
+  return `${letters}${letters && '·'}${continuationLabel(one)}${continuedSign(one, entry)}`;
+}
 
 /**
  * The same as a screen reader is to say it.
  * @type {typeof alternativeLabel}
  */
-const spokenAlternative = (one, entry) => spokenLabel(one) + (continuedSign(one, entry) && ', or a longer word');
+function spokenAlternative(one, entry, given = '') {
+  const letters = continuedLetters(given, one.text ?? '');
+  return `${letters}${letters && ', continued by '}${spokenLabel(one)}${continuedSign(one, entry) && ', or a longer word'}`;
+}
 
 /** What the figures of `wordSummary` mean. */
 export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, in bits: 1 for a chance of 50\u00a0%, 10 for one of 0.1\u00a0%. Entropy: how uncertain the model was before it, in bits: 0 is certain, 1 is two equally likely tokens.';
@@ -58,12 +65,13 @@ export const replacementSentence = word =>
  * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token' | 'end' | 'word'> & Partial<Pick<HighlightEntry, 'loss' | 'excess'>> & {alternatives: Pick<Alternative, 'id' | 'text' | 'end'>[]}} entry
  * @param {string} [word] the text of the whole word; the entry may be a part of it
  * @param {string} [begun] what the word has before the entry
+ * @param {string} [given] the end of the text before the entry
  */
-export function headline(entry, word = entry.token, begun = '') {
+export function headline(entry, word = entry.token, begun = '', given = '') {
   const {ids, place, rank, token, alternatives: [expected]} = entry;
   if (rank === null || !expected) return 'No text comes before this word, so the model expected nothing here.';
   const isWhole = token.trim() === word.trim(), name = isWhole && !token.trim() ? '' : ` ${nameOf({text: token, end: false})}`;
-  const own = isWhole ? `your${isSigns(token.trim()) ? '' : ' word'}${name}` : `${name.trim()} of your word ${quotedText(word)}`, first = nameOf(expected, continuedSign(expected, entry));
+  const own = isWhole ? `your${isSigns(token.trim()) ? '' : ' word'}${name}` : `${name.trim()} of your word ${quotedText(word)}`, first = nameOf(begun ? expected : withLetters(expected, given), continuedSign(expected, entry));
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
   const after = begun.trim() && ` after ${quotedText(begun)}`;
   if (rank === 1) return `The model expected ${first}${after}; ${own} was its first choice${part}.`;
@@ -92,6 +100,15 @@ export function beginningSentence({rank}, before, begun = '') {
   if (rank === null || rank === 1 || before > FEW_WORDS) return '';
   const few = before ? `Only ${formatCount(before, 'word')} ${before === 1 ? 'stands' : 'stand'}` : begun.trim() ? `Only ${quotedText(begun)} stands` : 'No word stands';
   return `${few} before it, so the model knows little yet: most words are a surprise here.`;
+}
+
+/**
+ * An alternative with the letters of the word before it that it continues.
+ * @type {(expected: Pick<Alternative, 'text' | 'end'>, given: string) => Pick<Alternative, 'text' | 'end'>}
+ */
+function withLetters({text, end}, given) {
+  const letters = continuedLetters(given, text ?? '');
+  return {text: letters ? `${letters}·${text}` : text, end};
 }
 
 /** @type {(continuation: Pick<Alternative, 'text' | 'end'>, sign?: string) => string} `sign` stands after its text */
@@ -150,10 +167,10 @@ export function markedSentence(words, count) {
 
 /**
  * What the model expected at a word, and why near the text's beginning.
- * @param {Pick<MarkedWord, 'entry' | 'text' | 'begun' | 'before'>} word
+ * @param {Pick<MarkedWord, 'entry' | 'text' | 'begun' | 'before'> & Partial<Pick<MarkedWord, 'given'>>} word
  */
-export const expectationSentence = ({entry, text, begun, before}) =>
-  [headline(entry, text, begun), beginningSentence(entry, before, begun)].filter(Boolean).join(' ');
+export const expectationSentence = ({entry, text, begun, before, given}) =>
+  [headline(entry, text, begun, given), beginningSentence(entry, before, begun)].filter(Boolean).join(' ');
 
 /**
  * What is announced of a highlight: its place among the highlights, and what the model expected.
@@ -172,7 +189,7 @@ export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/
 
 /**
  * What a screen reader says of a word that is pointed at or has the focus: what the card shows, without what figures mean.
- * @param {Pick<MarkedWord, 'entry' | 'text' | 'begun' | 'before'>} word
+ * @param {Pick<MarkedWord, 'entry' | 'text' | 'begun' | 'before'> & Partial<Pick<MarkedWord, 'given'>>} word
  * @param {AlternativeFit[]} fits the verdicts, as far as they are known
  * @param {boolean} withFigures
  */
@@ -182,7 +199,7 @@ export function spokenDetails(word, fits, withFigures) {
   const alternatives = entry.alternatives.map(one => {
     // As the card does: where it shows no figures, it gives a verdict only on an alternative that fits.
     const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && (withFigures || fit.drops_in) && fitPhrase(fit);
-    return [spokenAlternative(one, entry), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
+    return [spokenAlternative(one, entry, word.given), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
   });
   const sentences = [expectationSentence(word), withFigures && `${wordSummary(entry)}.`];
   return [...sentences, alternatives.length > 0 && `Alternatives: ${alternatives.join('; ')}.`].filter(Boolean).map(one => spokenSentence(String(one))).join(' ');

@@ -20,7 +20,7 @@ export const replacedPart = word => (word ? word.text.slice(word.begun.length).t
  */
 export function markedWords({entries, marks}, instructed = false) {
   const ranks = new Map(marks.map((index, rank) => [index, rank]));
-  /** @type {(Omit<MarkedWord, 'text' | 'entry' | 'begun' | 'before'> & {entry?: HighlightEntry})[]} */
+  /** @type {(Omit<MarkedWord, 'text' | 'entry' | 'begun' | 'before' | 'given'> & {entry?: HighlightEntry})[]} */
   const words = [];
   entries.forEach((entry, index) => {
     if (!words.length || words[words.length - 1].from !== entry.word[0]) words.push({from: entry.word[0], entries: [], rank: Infinity});
@@ -28,11 +28,12 @@ export function markedWords({entries, marks}, instructed = false) {
     word.entries.push(entry);
     if (rank !== undefined) Object.assign(word, {entry, rank});
   });
-  let before = instructed ? Infinity : 0;
+  let before = instructed ? Infinity : 0, last = '';
   return words.map(word => {
-    const text = textOf(word.entries), entry = word.entry ?? word.entries[0];
-    const made = {...word, text, before, entry, begun: textOf(word.entries.slice(0, word.entries.indexOf(entry)))};
+    const text = textOf(word.entries), entry = word.entry ?? word.entries[0], begun = textOf(word.entries.slice(0, word.entries.indexOf(entry)));
+    const made = {...word, text, before, entry, begun, given: last + begun};
     if (LETTER.test(text)) before += 1;
+    last = text;
     return made;
   });
 }

@@ -11,13 +11,13 @@ import {make} from '../../web/ui/elements.js';
  * @param {HTMLElement} element
  * @param {HighlightEntry} entry
  * @param {AlternativeFit[] | null | undefined} fits the verdicts, once they are known
- * @param {Partial<Pick<MarkedWord, 'text' | 'begun' | 'before'>>} [word] the whole word
+ * @param {Partial<Pick<MarkedWord, 'text' | 'begun' | 'before' | 'given'>>} [word] the whole word
  */
-export function paintWordDetails(element, entry, fits, {text: word = entry.token, begun = '', before = Infinity} = {}) {
+export function paintWordDetails(element, entry, fits, {text: word = entry.token, begun = '', before = Infinity, given = ''} = {}) {
   const verdicts = new Map((fits ?? []).map(fit => [fit.id, fit]));
-  const rows = entry.alternatives.map(one => alternativeRow(one, entry, verdicts.get(one.id)));
+  const rows = entry.alternatives.map(one => alternativeRow(one, entry, {fit: verdicts.get(one.id), given}));
   const known = fits?.find(({own}) => own !== null);
-  const title = make('div', {className: 'headline', text: headline(entry, word, begun), dir: 'auto'});
+  const title = make('div', {className: 'headline', text: headline(entry, word, begun, given), dir: 'auto'});
   const why = beginningSentence(entry, before, begun);
   element.replaceChildren(title, ...(why ? [make('p', {className: 'beginning', text: why})] : []), make('p', {className: 'summary', text: wordSummary(entry)}), make('p', {className: 'meaning of-figures', text: FIGURE_MEANINGS}), make('ol', {}, ...rows));
   if (known) {
@@ -30,13 +30,13 @@ export function paintWordDetails(element, entry, fits, {text: word = entry.token
 /**
  * @param {Alternative} one
  * @param {HighlightEntry} entry
- * @param {AlternativeFit | undefined} fit
+ * @param {{fit: AlternativeFit | undefined, given: string}} around its verdict, and the end of the text before the entry
  */
-function alternativeRow(one, entry, fit) {
+function alternativeRow(one, entry, {fit, given}) {
   const written = isWritten(one, entry);
   const verdict = make('span', {className: 'verdict', text: written ? 'as written' : fit ? fitPhrase(fit) : '…'});
   const then = make('span', {className: 'after', text: fit && !written ? oddsAfterAlternative(fit) : ''});
-  const made = make('li', {}, make('span', {className: 'text', text: alternativeLabel(one, entry)}),
+  const made = make('li', {}, make('span', {className: 'text', text: alternativeLabel(one, entry, given)}),
     make('span', {className: 'odds', text: formatPercent({p: one.probability})}), verdict, then);
   if (fit) made.dataset.drops = String(fit.drops_in);
   made.toggleAttribute('data-written', written);

@@ -700,6 +700,8 @@ export interface MarkedWord {
   begun: string;
   /** The number of words that the model has read before the word. */
   before: number;
+  /** The word before, and `begun`. */
+  given: string;
 }
 
 // Internals tab.

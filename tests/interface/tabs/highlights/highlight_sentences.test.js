@@ -95,6 +95,15 @@ test('an alternative is marked where its word may be longer, and one’s own tok
   assert.equal(label(' light', {id: 12}, {...entry, token: ' light', word: [3, 15]}), 'light…');
 });
 
+test('an alternative that continues the word before it stands after its letters', () => {
+  const two = [{id: 7, text: 'ies', probability: 0.2, end: false}, {id: 8, text: ' sea', probability: 0.1, end: false}, {id: 9, text: ',', probability: 0.1, end: false}];
+  assert.deepEqual(two.map(one => sentences.alternativeLabel(one, entry, ' warm')), ['warm·ies…', 'sea…', '“,”']);
+  assert.equal(sentences.alternativeLabel(two[0], entry, ' warm,'), 'ies…');
+  const details = sentences.spokenDetails({entry: {...entry, ids: [3], place: 0, rank: 3, alternatives: two}, text: ' keeper', begun: '', before: 9, given: ' warm'}, [], false);
+  assert.match(details, /^The model expected “warm·ies” or a longer word; your word “keeper”/);
+  assert.match(details, /Alternatives: warm, continued by ies, or a longer word; sea, or a longer word; comma\.$/);
+});
+
 test('the headline says how much less likely a word was than the first choice, whatever its rank', () => {
   const end = times => said(sentences.headline({...expected(' sea'), excess: Math.log(times)})).split('3rd choice')[1];
   assert.deepEqual([1.2, 2.04, 37.4, 4567, 1e9].map(end), [

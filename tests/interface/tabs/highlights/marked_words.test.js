@@ -25,6 +25,7 @@ test('the entries of the first highlights are those of the words that are marked
 
 test('a word says what stands in it before the entry that is shown, and branches replace what follows that', () => {
   const [once, up] = markedWords({entries: [entry(' On', 0), entry('ce', 0), entry(' up', 4)], marks: [1]});
+  assert.deepEqual([once.given, up.given], [' On', ' Once'], 'letters that an alternative may continue');
   assert.deepEqual([once.begun, replacedPart(once), up.begun, replacedPart(up), replacedPart()], [' On', 'ce', '', 'up', '']);
 });
 
