@@ -1,6 +1,6 @@
 // The score of guessed next words: how much each surprised the model, in bits.
 /** @import {DrawnOther, DrawnRow, GuessOdds, GuessScore} from './types.d.ts' */
-import {formatPercent, quotedText} from './figures_and_labels.js';
+import {formatPercent, isSigns, quotedText} from './figures_and_labels.js';
 import {nextWordEnd, textUpTo} from './choice.js';
 
 /** @type {GuessScore} */
@@ -78,14 +78,27 @@ export function rowPhrase(rows, texts, guess) {
 }
 
 /**
+ * What the figure of a guess is the chance of. Where the guess begins with the last word of the text, that is the rest of it.
+ * @param {string} guess
+ * @param {Pick<GuessOdds, 'words' | 'texts'>} odds
+ */
+function guessedPart(guess, {words, texts}) {
+  const own = guess.trim(), rest = texts.find(text => /^\s/.test(text) && text.trim() !== own);
+  if (!words) return 'these characters';
+  if (rest) return `${quotedText(rest)} (your text has ${quotedText(own.slice(0, -rest.length))} already)`;
+  if (isSigns(own)) return own.length > 1 ? 'these signs' : 'this sign';
+  return /\s/.test(own) ? 'these words' : 'this word';
+}
+
+/**
  * The score of one guess.
  * @param {string} guess
- * @param {GuessOdds} odds
+ * @param {Pick<GuessOdds, 'probability' | 'words' | 'texts'>} odds
  * @param {string} among the rows: see `rowPhrase`
  * @param {string} [under] the settings of the odds, where they are not the model's own
  */
-export function guessSentence(guess, {probability, words}, among, under = '') {
-  const what = `chance of ${!words ? 'these characters' : /\s/.test(guess.trim()) ? 'these words' : 'this word'}${under && ` ${under}`}`;
+export function guessSentence(guess, odds, among, under = '') {
+  const {probability} = odds, what = `chance of ${guessedPart(guess, odds)}${under && ` ${under}`}`;
   return `${quotedText(guess)}: ${formatPercent({p: probability})} ${what} · ${formatBits(bitsOf(probability))} of surprise ` +
     `(fewer bits: closer to what the model expects) · ${among}`;
 }

@@ -54,7 +54,7 @@ test('the sum is that of the figures that are shown, however many guesses there 
   for (let turn = 1; turn <= 200; turn += 1) {
     const probability = turn % 7 ? 1 / (turn * 1.37) : 1 / turn ** 2;
     score = addGuess(score, probability);
-    shown += Number(guessSentence('sea', {probability, words: true}, 'row 2').match(/([0-9.]+) bits? of surprise/)[1]);
+    shown += Number(guessSentence('sea', {probability, words: true, texts: []}, 'row 2').match(/([0-9.]+) bits? of surprise/)[1]);
     assert.equal(scoreSentence(score).match(/([0-9.]+) bits? in all/)[1], shown.toFixed(1));
   }
 });
@@ -79,10 +79,19 @@ test('a guess that is listed under everything else has the share that stands the
 });
 
 test('the sentence of a guess has its odds, its bits and its row', () => {
-  const odds = {probability: 0.03125, words: true}, bits = '5.0 bits of surprise (fewer bits: closer to what the model expects)';
+  const odds = {probability: 0.03125, words: true, texts: [' sea', 'sea']}, bits = '5.0 bits of surprise (fewer bits: closer to what the model expects)';
   assert.equal(guessSentence('sea', odds, 'row 2'), `“sea”: 3.1\u00a0% chance of this word · ${bits} · row 2`);
   assert.equal(guessSentence('sea', odds, 'row 1', 'at temperature 0.7'), `“sea”: 3.1\u00a0% chance of this word at temperature 0.7 · ${bits} · row 1`);
   assert.equal(guessSentence('sea', {...odds, words: false}, 'not among the rows'), `“sea”: 3.1\u00a0% chance of these characters · ${bits} · not among the rows`);
+  assert.match(guessSentence('.', {...odds, texts: [' .', '.']}, 'row 2'), /chance of this sign ·/);
+  assert.match(guessSentence('...', {...odds, texts: [' ...', '...']}, 'row 2'), /chance of these signs ·/);
+});
+
+test('a guess that begins with the last word of the text is scored by the rest, and that is said', () => {
+  const odds = {probability: 0.03125, words: true, texts: [' the sea', 'the sea', ' sea']};
+  assert.match(guessSentence('the sea', odds, 'row 2'), /^“the sea”: 3.1\u00a0% chance of “sea” \(your text has “the” already\) ·/);
+  assert.match(guessSentence('sea', {...odds, texts: [' sea', 'sea', 'a']}, 'row 2'), /chance of this word ·/, 'it completes “se”');
+  assert.match(guessSentence('old sea', {...odds, texts: [' old sea', 'old sea', 'd sea']}, 'row 2'), /chance of these words ·/);
 });
 
 test('a guess is said to be checked, or not to count', () => {
