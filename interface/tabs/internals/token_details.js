@@ -4,7 +4,7 @@ import {COLUMNS, explainedFigures} from './figure_meanings.js';
 import {explain} from '../../web/ui/tips.js';
 import {find, make, spokenAs} from '../../web/ui/elements.js';
 import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
-import {NOT_PREDICTED, oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary} from './token_figures.js';
+import {NOT_PREDICTED, oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary, unlikeWriteSentence} from './token_figures.js';
 import {spokenToken, tokenInText, tokenLabel} from './visible_signs.js';
 
 const BOUND = '≤: top-p includes more than the 64 likeliest tokens that are kept here, so this is only a bound.';
@@ -25,7 +25,8 @@ export function paintDetails(element, view, index, processing, roles) {
   find(element, '.came').replaceChildren(...(index ? figureNodes(tokenSummary(view, token, index, rows)) : [NOT_PREDICTED]));
   find(element, '.controls').hidden = find(element, '.about').hidden = !rows.length;
   find(element, '.wide').replaceChildren(...(rows.length ? [oddsTable(rows)] : []));
-  find(element, '.about').textContent = `Raw: as the model gives them. Processed: ${processingSentence(processing)}.${bound}`;
+  const unlikeWrite = unlikeWriteSentence(view, index, roles);
+  find(element, '.about').textContent = `Raw: as the model gives them. Processed: ${processingSentence(processing)}.${bound}${unlikeWrite && ` ${unlikeWrite}`}`;
 }
 
 /** @param {string} line figures between dots */

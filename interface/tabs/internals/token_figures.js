@@ -1,6 +1,6 @@
 // The figures of a token, and the sentences about it.
 /** @import {InternalsToken, InternalsView, Odds, OddsRow, Processing} from '../../web/core/types.d.ts' */
-import {bitsOfNats, formatCount, formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
+import {bitsOfNats, continuedLetters, formatCount, formatNumber, formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
 import {oddsAfter, oddsOfAny, rawOdds, unpackNode} from '../../web/core/reheated_odds.js';
 import {spokenToken, tokenLabel} from './visible_signs.js';
 
@@ -31,6 +31,18 @@ export function tokenFacts({spelled}, token, index, roles) {
 export function processingSentence({temperature, topP}) {
   if (temperature === 1 && topP >= 1) return 'temperature 1 and top-p 1 leave them as they are';
   return `at temperature ${temperature}${temperature <= 0 ? ', where the likeliest is certain' : ''}, top-p ${topP}`;
+}
+
+/**
+ * Why the figures of the token after a text differ from those of the Write tab; empty if they do not, and for a written token.
+ * @param {{tokens: Pick<InternalsView['tokens'][number], 'id' | 'text'>[]}} view
+ * @param {number} index of the token
+ * @param {string[] | null} roles of the messages; null for a plain text
+ */
+export function unlikeWriteSentence({tokens}, index, roles) {
+  if (roles || tokens[index].id !== null) return '';
+  const word = continuedLetters(tokens.slice(0, index).map(({text}) => text).join(''), 'a');
+  return word && `The tab Write also counts longer forms of your last word, ${quotedText(word)}, so its figures are others.`;
 }
 
 /**

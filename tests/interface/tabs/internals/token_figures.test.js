@@ -41,6 +41,14 @@ test('the facts of the token to come say that nothing is written yet', () => {
   assert.equal(tokenFacts(viewOf(), {id: null}, 7, null), 'position 7 · nothing is written there yet');
 });
 
+test('of the token after a word it is said that the Write tab counts longer forms of that word too', () => {
+  const after = (text, roles = null) => figures.unlikeWriteSentence({tokens: [{id: 1, text}, {id: null, text: ''}]}, 1, roles);
+  assert.equal(after(' careful'), 'The tab Write also counts longer forms of your last word, “careful”, so its figures are others.');
+  for (const text of [' careful,', 'careful ', '海', '']) assert.equal(after(text), '', text);
+  assert.equal(after(' careful', ['user']), '', 'a template stands between');
+  assert.equal(figures.unlikeWriteSentence({tokens: [{id: 1, text: 'a'}, {id: 2, text: ' b'}]}, 1, null), '', 'that token is written');
+});
+
 test('the settings that odds are processed with are named', () => {
   assert.equal(processingSentence({temperature: 1, topP: 1}), 'temperature 1 and top-p 1 leave them as they are');
   assert.equal(processingSentence({temperature: 0.5, topP: 1}), 'at temperature 0.5, top-p 1');
