@@ -13,7 +13,7 @@ import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON} from '../web/core/branch_sentences
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
-import {dispatch, onDetail} from '../web/ui/events.js';
+import {afterPaint, dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {editOf, replacementText} from '../web/core/row_edits.js';
@@ -71,6 +71,7 @@ export class BranchView {
   #rowsTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #confirmedTimer;
+  #announcedTab = '';   // what Tab inserts as far as it was announced and painted
   /**
    * Where the focus was when a paint removed all buttons; the next paint restores it.
    * @type {ReturnType<typeof focusPosition>}
@@ -131,7 +132,7 @@ export class BranchView {
       // A listener that shows the branches in another way takes the focus and cancels the event.
       focus: () => !dispatch(this.root, 'enter', null, {cancelable: true}) || focusFirst(this.root),
       isVeiled: () => this.state.veiled,
-      isTabAnnounced: () => !['', TAB_LEADS_ON].includes(this.state.tabAnnouncement),
+      announcedTab: () => this.#announcedTab,
       nextWord: branch => this.#nextWordEnd(branch),
       choiceOf: (branch, piece) => choiceAt(this.state, {branch, piece}),
       choose: (branch, piece, source) => this.choose(branch, piece, source),
@@ -286,8 +287,17 @@ export class BranchView {
     // A column of Compare says only what concerns it alone: the panel announces the rows, the page's branch view all else.
     const isSaid = !this.root.closest('.columns') || state.awaited !== null || state.announcement === state.refusal;
     setText(this.announcement, isSaid ? state.announcement : '');
-    setText(this.tabAnnouncement, state.tabAnnouncement);
+    this.#paintTabAnnouncement();
     this.#dispatchPointed();
+  }
+
+  /** What is announced of Tab counts as told once it is painted: a key that came before was pressed without it. */
+  #paintTabAnnouncement() {
+    const {tabAnnouncement: sentence, tabText} = this.state, insertsNothing = ['', TAB_LEADS_ON].includes(sentence);
+    if (insertsNothing) this.#announcedTab = '';
+    if (this.tabAnnouncement.textContent === sentence) return;
+    setText(this.tabAnnouncement, sentence);
+    if (!insertsNothing) afterPaint(() => { if (this.state.tabAnnouncement === sentence) this.#announcedTab = tabText ?? ''; });
   }
 
   /** While something is pointed at, the note is no lower than it was before: its sentence may be shorter. */

@@ -351,8 +351,8 @@ export interface BranchViewHandle {
   awaitsRows(): boolean;
   /** Whether the rows are hidden until the next word is guessed. Nothing of them may be shown elsewhere then. */
   isVeiled(): boolean;
-  /** Whether a screen reader was told what Tab inserts into the present text. */
-  isTabAnnounced(): boolean;
+  /** What Tab inserts into the present text as far as a screen reader was told; empty if it was not. */
+  announcedTab(): string;
   /** Give the focus to the branches; false if there are none. */
   focus(): boolean;
   /** The index of the piece that completes the first word of a row; -1 if there is none. */

@@ -12,7 +12,7 @@ import {GhostText} from './ghost_text.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {RowEditing} from './row_editing.js';
 import {ServerRequests} from '../net/requests.js';
-import {dispatch, onDetail} from './events.js';
+import {afterPaint, dispatch, onDetail} from './events.js';
 import {find} from './elements.js';
 import {listenToTextKeys} from './text_keys.js';
 import {textKey} from '../core/shortcuts.js';
@@ -159,6 +159,7 @@ export class BranchController {
     draft.addEventListener('caret', () => this.#onSelection());
     branches.addEventListener('accept', event => this.#accept(/** @type {CustomEvent<AcceptDetail>} */ (event)));
     branches.addEventListener('leave', () => draft.box.focus());
+    branches.addEventListener('point', () => this.#announceTab());
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());
     buttons.stop.addEventListener('click', () => this.#stop());
@@ -173,10 +174,10 @@ export class BranchController {
     }});
   }
 
-  /** Accept the ghost text, or announce it first: nobody who does not see it should insert it unheard. False if there is none. */
+  /** Accept the ghost text as far as it was announced, or announce it first: nobody who does not see it should insert it unheard. False if there is none. */
   #acceptGhost() {
-    if (!this.ghost.text || this.#keyed.branchView.isTabAnnounced()) return this.ghost.accept();
-    this.#announceTab();
+    if (!this.ghost.text) return false;
+    if (!this.ghost.accept(this.#keyed.branchView.announcedTab())) this.#announceTab();
     return true;
   }
 
@@ -386,7 +387,7 @@ export class BranchController {
    * come more often than it ends.
    */
   #announceGrowingTab() {
-    if (!this.#keyed.branchView.isTabAnnounced()) this.#announceTab();
+    if (!this.#keyed.branchView.announcedTab()) this.#announceTab();
     if (this.#growing) return;
     this.#growing = setTimeout(() => {
       this.#growing = undefined;
@@ -597,15 +598,3 @@ const startsAText = ({instruction, source, role, columns = []}) =>
  * @param {string} prompt as JSON
  */
 const withoutBans = prompt => (prompt ? JSON.stringify({...JSON.parse(prompt), banned: null}) : prompt);
-
-/** @param {() => void} run */
-function afterPaint(run) {
-  let done = false;
-  const once = () => {
-    if (done) return;
-    done = true;
-    run();
-  };
-  requestAnimationFrame(() => setTimeout(once));
-  setTimeout(once, 100);   // a page in the background paints nothing
-}

@@ -34,3 +34,15 @@ const STILL = 8;   // pixels that a pointer may move while it is down
  * @param {MouseEvent} event
  */
 export const isStill = (pressed, event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) <= STILL;
+
+/** Call a function once what was changed is painted. @param {() => void} run */
+export function afterPaint(run) {
+  let done = false;
+  const once = () => {
+    if (done) return;
+    done = true;
+    run();
+  };
+  requestAnimationFrame(() => setTimeout(once));
+  setTimeout(once, 100);   // a page in the background paints nothing
+}

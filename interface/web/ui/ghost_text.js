@@ -2,6 +2,7 @@
 /** @import {BranchViewElement} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
 import {onDetail} from './events.js';
+import {textUpTo} from '../core/choice.js';
 
 /** Decides which ghost text is shown. */
 export class GhostText {
@@ -36,12 +37,18 @@ export class GhostText {
   /** What accepting the ghost text inserts; empty where it is not shown. */
   get text() { return this.shown() ? this.#text : ''; }
 
-  /** Accept the ghost text. Returns whether there was any. */
-  accept() {
-    if (!this.shown()) return false;
-    const keyed = this.keyed(), {rows, choose} = keyed.branchView;
-    if (this.#pointed !== null) (this.#source ?? keyed).branchView.choosePointed();
-    else choose(0, rows()[0].pieces.length - 1, {byKeyboard: true});
+  /**
+   * Accept the ghost text as far as it was announced: rows that grow add to it. Returns false, and accepts nothing, if it is not
+   * shown or another text was announced.
+   * @param {string} announced
+   */
+  accept(announced) {
+    if (!this.shown() || !announced) return false;
+    const keyed = this.keyed(), {rows, choose} = keyed.branchView, row = rows()[0], isPointed = this.#pointed !== null;
+    const last = isPointed ? -1 : row.pieces.findIndex((piece, index) => textUpTo(row, index) === announced);
+    if (isPointed ? announced !== this.#pointed : last < 0) return false;
+    if (isPointed) (this.#source ?? keyed).branchView.choosePointed();
+    else choose(0, last, {byKeyboard: true});
     return true;
   }
 

@@ -101,6 +101,41 @@ def test_what_tab_inserts_is_announced_while_rows_grow_in_many_small_steps(page:
         )
 
 
+PRESS_TAB_ON_GROWN_TEXT = """() => {
+  const box = document.querySelector('#document textarea');
+  const said = document.querySelector('#branches .tab-announcement');
+  const grey = () => document.querySelector('#branches').branchView.rows()[0].pieces.map(({text}) => text).join('');
+  let announced = '', since = 0;
+  new MutationObserver(() => {
+    if (!said.textContent) return;
+    announced = grey();
+    since = performance.now();
+  }).observe(said, {subtree: true, childList: true, characterData: true});
+  new MutationObserver((changes, observer) => {
+    if (!announced || performance.now() < since + 50 || grey().length <= announced.length) return;
+    observer.disconnect();
+    const before = box.value, grown = grey();
+    box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab', bubbles: true, cancelable: true}));
+    window.pressed = {announced, grown, inserted: box.value.slice(before.length)};
+  }).observe(document.querySelector('.mirror'), {subtree: true, childList: true, characterData: true});
+}"""
+"""Presses Tab when the grey text has grown since it was announced."""
+
+
+def test_tab_inserts_no_more_of_grey_text_that_grows_than_was_announced(page: Any) -> None:
+    model = talker()
+    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(0.1)))
+    with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        opened.control("depth").fill("40")
+        opened.page.evaluate(PRESS_TAB_ON_GROWN_TEXT)
+        opened.fill(TEXT)
+        opened.page.wait_for_function("window.pressed", timeout=20_000)
+        pressed = opened.page.evaluate("window.pressed")
+        assert pressed["grown"].startswith(pressed["announced"])
+        assert pressed["inserted"] == pressed["announced"] != pressed["grown"]
+
+
 NOTE_REFUSALS = """() => {
   const branches = document.querySelector('#branches');
   window.refusals = [];

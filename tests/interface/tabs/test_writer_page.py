@@ -76,6 +76,8 @@ def wait_for_ghost(visit: Visit) -> str:
             return isShown && (!hasFocus || document.querySelector('#branches .tab-announcement').textContent !== '');
         }"""
     )
+    # What is announced counts once it is painted.
+    visit.page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(() => setTimeout(done))))")
     return str(visit.page.locator(".ghost").inner_text())
 
 
@@ -262,6 +264,38 @@ def test_tab_announces_grey_text_that_was_not_announced_yet_and_inserts_it_when_
     ghost = wait_for_ghost(tiny)
     press(tiny, "Tab")
     assert tiny.text == PROMPT + ghost
+
+
+@pytest.mark.slow
+def test_a_tab_pressed_before_the_announcement_is_painted_inserts_nothing(tiny: Visit) -> None:
+    tiny.page.evaluate(
+        """() => {
+            const said = document.querySelector('#branches .tab-announcement');
+            new MutationObserver((changes, observer) => {
+                if (!said.textContent) return;
+                observer.disconnect();
+                const box = document.querySelector('#document textarea');
+                box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab', bubbles: true, cancelable: true}));
+                window.afterTab = box.value;
+            }).observe(said, {subtree: true, childList: true, characterData: true});
+        }"""
+    )
+    ghost = ghost_after_prompt(tiny)
+    assert tiny.page.evaluate("window.afterTab") == tiny.text == PROMPT
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT + ghost
+
+
+@pytest.mark.slow
+def test_tab_inserts_what_is_pointed_at_once_it_is_announced(tiny: Visit) -> None:
+    ghost_after_prompt(tiny)
+    tiny.token(1, 1).hover()
+    pointed = "".join(tiny.pieces(1)[:2])
+    announced = tiny.page.locator("#branches .tab-announcement")
+    expect(announced).to_contain_text(f"Tab inserts “{pointed.strip()}”")
+    tiny.page.wait_for_timeout(100)
+    press(tiny, "Tab")
+    assert tiny.text == PROMPT + pointed
 
 
 @pytest.mark.slow
