@@ -28,8 +28,6 @@ export class TreeInput {
   #pressed = null;
   /** @type {string | null} */
   #stop = null;   // the key of the node with the tab stop
-  /** The node that the focus was on, and the key of the one that it is on until the drawing is complete. @type {{from: LaidNode, to: string} | null} */
-  #moved = null;
 
   /**
    * @param {SVGElement} svg
@@ -69,18 +67,13 @@ export class TreeInput {
 
   /**
    * After a paint: where the focused node is gone, focus the one that takes its place; after a change of the text, the first one.
-   * While branches grow another node may take the place later: the focus then moves once more, when the drawing is complete.
    * @param {LaidNode | null} focused before the paint
-   * @param {{isSameText: boolean, isComplete: boolean}} drawing
+   * @param {boolean} isSameText
    */
-  keepFocus(focused, {isSameText, isComplete}) {
-    const moved = isSameText && this.#moved && this.#moved.to === focused?.node.key ? this.#moved : null, from = moved?.from ?? focused;
-    this.#moved = isComplete ? null : moved;
-    if (!from || (this.focused && !(moved && isComplete))) return;
-    const to = isSameText ? nodeInPlaceOf(this.painter.layout?.nodes ?? [], from) : null;
-    if (!to) this.focusFirst();
-    else if (to.node.key !== this.focused?.node.key) this.#focusOn(to);
-    this.#moved = to && !isComplete ? {from, to: to.node.key} : null;
+  keepFocus(focused, isSameText) {
+    if (!focused || this.focused) return;
+    const to = isSameText ? nodeInPlaceOf(this.painter.layout?.nodes ?? [], focused) : null;
+    if (!to || !this.#focusOn(to)) this.focusFirst();
   }
 
   /** @param {Event} event */

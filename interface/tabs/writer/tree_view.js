@@ -53,6 +53,7 @@ export class TreeView extends EventTarget {
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
   /** @type {TreeNode | null} */
   #described = null;
+  #isHeld = false;      // whether the drawing waits for complete rows, so that the focus leaves a node that is gone only once
   #hasBanned = false;   // whether the button has banned a token, and the pointer may still be on it
 
   /**
@@ -207,6 +208,13 @@ export class TreeView extends EventTarget {
     // Before the area is measured: a longer sentence leaves less of it.
     setText(find(this.panel, '.tree-figures'), figuresSentence({river: this.#river, session: this.session.checked}));
     const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least: READABLE}), {focused} = input;
+    const isSameText = this.#painted === draft.before, {branchView} = this.branches, wasHeld = this.#isHeld;
+    const isGone = focused !== null && !layout.nodes.some(({node}) => node.key === focused.node.key);
+    this.#isHeld = isGone && isSameText && branchView.state() === 'thinking';
+    if (this.#isHeld) {
+      branchView.point(null);
+      return;
+    }
     painter.paint(layout);
     viewport.resize(layout);
     const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
@@ -214,7 +222,8 @@ export class TreeView extends EventTarget {
     setText(find(this.panel, '.tree-says'), sentence);
     this.#announce(sentence);
     input.keepTabStop(layout.nodes);
-    input.keepFocus(focused, {isSameText: this.#painted === draft.before, isComplete: this.branches.branchView.state() !== 'thinking'});
+    input.keepFocus(focused, isSameText);
+    if (wasHeld && focused && !isGone) this.#point(focused.node, true);
     this.#painted = draft.before;
     // The drawing moves only when the text has. While branches grow it moves to where it had no room to move to before.
     const centred = `${this.#end.revision} ${this.session.checked}`;
@@ -247,7 +256,7 @@ export class TreeView extends EventTarget {
   #describe(node) {
     this.#described = node;
     const {branch, piece} = node?.piece ?? {};
-    this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert ? {branch, piece} : null);
+    this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert && !this.#isHeld ? {branch, piece} : null);
     const nodes = this.painter.layout?.nodes ?? [], before = nodes.find(laid => laid.node === node)?.parent?.node.text;
     setText(find(this.panel, '.tree-says'), node ? nodeSentence(node, before) : this.#sentence(nodes));
     this.#showBan();

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from tests.support import browser as browsers
 from tests.support.browser import Visit, expect
+from tests.support.witness import EngineWithHook, talker
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -237,6 +240,43 @@ def test_after_a_ban_the_focus_is_on_the_node_that_takes_the_place_of_the_banned
     expect(focused).to_have_attribute("data-key", re.compile(rf"^{parent}/[^/]+$"))
     tree.page.keyboard.press("ArrowRight")
     expect(focused).to_have_attribute("data-key", re.compile(rf"^{parent}/[^/]+/[^/]+$"))
+
+
+def test_after_a_ban_the_focus_moves_once_also_while_new_rows_grow_slowly(page: Any) -> None:
+    model = talker()
+    hooked = replace(model, engine=EngineWithHook(model.engine, lambda: time.sleep(0.3)))
+    with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        opened.fill("The old keeper")
+        choose(opened, "view", "tree")
+        opened.wait_until_settled()
+        draw_again(opened)
+        keys = nodes(opened, "ahead").evaluate_all("all => all.map(({dataset: {key}}) => key)")
+        last = [key for key in keys if key.count("/") == 3][-1]
+        page.locator(f'#tree [data-key="{last}"]').focus()
+        page.evaluate(
+            """() => {
+              window.focused = [];
+              const tree = document.querySelector('#tree');
+              tree.addEventListener('focusin', ({target}) => window.focused.push(target.dataset.key));
+            }"""
+        )
+        page.keyboard.press("Delete")
+        expect(page.locator("#controls .never button")).to_have_count(1)
+        page.wait_for_selector("#branches[data-state=thinking][data-stale=false]")
+        draw_again(opened)
+        assert page.evaluate("window.focused") == []
+        page.keyboard.press("F2")
+        page.keyboard.press("Delete")
+        opened.wait_until_settled()
+        draw_again(opened)
+        focused = page.evaluate("window.focused")
+        assert len(focused) == 1
+        assert focused[0].rpartition("/")[0] == last.rpartition("/")[0]
+        expect(page.locator("#tree .node:focus")).to_have_attribute("data-key", focused[0])
+        expect(page.locator("#controls .never button")).to_have_count(1)
+        page.keyboard.press("Delete")
+        expect(page.locator("#controls .never button")).to_have_count(2)
 
 
 def test_what_a_screen_reader_is_told_of_the_tree_is_what_it_shows(tree: Visit) -> None:
