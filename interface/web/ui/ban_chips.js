@@ -54,18 +54,10 @@ export class BanChips extends EventTarget {
     onDetail(draft, 'side', ({verb, step}) => { if ('banned' in step) this.#apply({...step, banned: step.banned === (verb !== 'undo')}); });
   }
 
-  /**
-   * Lift a chip's ban. The focus of the chip, which goes, moves to the next one, or else to the line that opens the settings: in
-   * the text box the next Tab would write.
-   * @param {HTMLElement} chip
-   */
+  /** Lift a chip's ban. @param {HTMLElement} chip */
   #lift(chip) {
-    const found = this.#list.find(({id}) => id === Number(chip.dataset.id)), chips = findAll(this.element, 'button');
-    const place = chip === document.activeElement ? chips.indexOf(chip) : -1;
+    const found = this.#list.find(({id}) => id === Number(chip.dataset.id));
     if (found) this.#take({...found, banned: false});
-    if (place < 0) return;
-    const left = findAll(this.element, 'button');
-    (left[Math.min(place, left.length - 1)] ?? this.element.parentElement?.querySelector('summary'))?.focus();
   }
 
   /** @param {BanStep} step that a person takes */
@@ -80,13 +72,21 @@ export class BanChips extends EventTarget {
     this.set(banned ? [...others, {id, text}] : others);
   }
 
+  /**
+   * Draw the chips. The focus of a chip that goes moves to the next one, or else to the line that opens the settings: in the text
+   * box the next key would write.
+   */
   #paint() {
+    const before = findAll(this.element, 'button'), focused = before.find(chip => chip === document.activeElement);
     this.element.hidden = !this.#list.length;
     this.element.replaceChildren('Never:', ...this.#list.map(({id, text}) => {
       const chip = make('button', {text: `${text.trim() || 'a sign'} ×`, ariaLabel: `Never ${spokenQuote(text)}: offer it again`, title: 'This token is left out, also where a longer word begins with it; other tokens may still spell such a word. Click to offer it again.'});
       chip.dataset.id = String(id);
       return chip;
     }));
+    if (!focused) return;
+    const chips = findAll(this.element, 'button'), same = chips.find(chip => chip.dataset.id === focused.dataset.id);
+    (same ?? chips[Math.min(before.indexOf(focused), chips.length - 1)] ?? this.element.parentElement?.querySelector('summary'))?.focus();
   }
 }
 

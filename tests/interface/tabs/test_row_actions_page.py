@@ -108,6 +108,28 @@ def test_after_any_undo_by_key_the_focus_is_somewhere(visit: Visit) -> None:
     assert focused(visit) in ("token", "textarea")
 
 
+def test_the_undo_key_on_a_chip_leads_to_the_next_chip_and_then_to_the_settings(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown", "Delete")
+    chips = visit.page.locator("#controls .never button")
+    expect(chips).to_have_count(1)
+    visit.wait_until_settled()
+    press(visit, "Delete")
+    expect(chips).to_have_count(2)
+    chips.last.focus()
+    press(visit, "Control+z")
+    expect(chips).to_have_count(1)
+    expect(chips).to_be_focused()
+    press(visit, "Control+Shift+z")
+    expect(chips).to_have_count(2)
+    expect(chips.first).to_be_focused()
+    press(visit, "Control+z", "Control+z")
+    expect(chips).to_have_count(0)
+    expect(visit.page.locator("#controls summary")).to_be_focused()
+    press(visit, "2")
+    assert visit.text == TEXT
+
+
 def test_a_chip_that_is_removed_comes_back_with_undo(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+ArrowDown", "Delete")
