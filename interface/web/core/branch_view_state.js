@@ -253,7 +253,7 @@ function expect(state, {revision, textChanged = true}) {
  * The same grey text is announced once, however often its view is shown; another one in its place is announced again, and so is
  * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. It is empty where Tab inserts
  * nothing. The first announcement also says how to leave the text box with Tab, and so does that of a longer text in its place.
- * Where Tab leads on, that is announced.
+ * Where Tab leads on, that is announced. What a person has done is announced before what Tab inserts.
  * @type {(state: BranchViewState, event: {text: string | null, leadsOn?: boolean}) => BranchViewState}
  */
 function announceTab(state, {text, leadsOn = false}) {
@@ -262,7 +262,7 @@ function announceTab(state, {text, leadsOn = false}) {
   if (leadsOn) return {...state, tabAnnouncement: TAB_LEADS_ON};
   if (text === tabText && tabAnnouncement) return state;
   const isFirst = tabText === null || tabAnnouncement === tabSentence(tabText);
-  return {...state, tabText: text, tabAnnouncement: tabSentence(text, !isFirst)};
+  return {...announceBeforeRows(state), tabText: text, tabAnnouncement: tabSentence(text, !isFirst)};
 }
 
 /** @type {(state: BranchViewState, branch: number) => BranchViewState} */

@@ -191,6 +191,14 @@ test('what Tab inserts is announced once for the same grey text', () => {
   assert.match(run([grey(null), grey(' sea')], INITIAL_STATE).tabAnnouncement, /leaves the text box/, 'the first time, how to leave the box too');
 });
 
+test('what a person has done is announced before what Tab inserts, and not again with the rows', () => {
+  const confirmed = run([{type: 'confirm', kind: 'inserted', text: ' sea'}, show(2, likelyView(), {state: 'thinking'})], settled());
+  assert.doesNotMatch(confirmed.announcement, /Inserted/);
+  const both = run([{type: 'announceTab', text: ' and'}], confirmed);
+  assert.deepEqual([both.announcement, both.tabAnnouncement.slice(0, 18)], ['Inserted: “sea”.', 'Tab inserts “and”;']);
+  assert.match(run([show(2, likelyView())], both).announcement, /^These 5 hold/);
+});
+
 test('a piece of a word that was begun is described as a part of the whole word', () => {
   const view = likelyView();
   view.branches[0].pieces[0].text = 'house';
