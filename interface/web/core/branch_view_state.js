@@ -174,11 +174,13 @@ function withoutOldRows(before, next) {
 }
 
 /**
- * A slider sends settings with every step: the rows are announced by `announceRows`, which follows when the settings rest.
+ * A slider sends settings with every step: the rows are announced by `announceRows`, which follows when the settings rest. Those
+ * of the recorded example are announced only if they have changed: no others are computed.
  * @type {(state: BranchViewState, settings: RowSettings) => BranchViewState}
  */
 function takeSettings(state, settings) {
-  const next = redraw({...state, settings}), changes = JSON.stringify(settings) !== JSON.stringify(state.settings);
+  const next = redraw({...state, settings}), isOther = JSON.stringify(settings) !== JSON.stringify(state.settings);
+  const changes = isOther && (!state.shown?.stored || rowsSentence(next) !== rowsSentence(state));
   return changes && state.shown && !state.veiled ? {...next, announcement: '', announcedRows: '', unannounced: true} : next;
 }
 

@@ -191,6 +191,13 @@ test('what Tab inserts is announced once for the same grey text', () => {
   assert.match(run([grey(null), grey(' sea')], INITIAL_STATE).tabAnnouncement, /leaves the text box/, 'the first time, how to leave the box too');
 });
 
+test('settings that leave the recorded example as it is are not announced', () => {
+  const stored = run([{type: 'settings', settings: SETTINGS}, show(1, likelyView(), {stored: true})]);
+  const withRows = k => run([{type: 'settings', settings: {...SETTINGS, k}}], stored);
+  assert.deepEqual([withRows(8).announcement, withRows(8).unannounced], [stored.announcement, false]);
+  assert.deepEqual([withRows(2).announcement, withRows(2).unannounced], ['', true]);
+});
+
 test('what a person has done is announced before what Tab inserts, and not again with the rows', () => {
   const confirmed = run([{type: 'confirm', kind: 'inserted', text: ' sea'}, show(2, likelyView(), {state: 'thinking'})], settled());
   assert.doesNotMatch(confirmed.announcement, /Inserted/);
