@@ -67,7 +67,8 @@ function tokenBox(token, id, spelled, {index, part}) {
   const chance = logprob === null ? '' : `${formatPercent({p: Math.exp(logprob)})} chance`;
   const notes = [message === null && 'of the template', isPart && (part ?? 'part of a character'), spelled.ended && 'an ending'];
   made.title = `position ${index}, id ${id}`;
-  made.ariaLabel = [`“${spokenToken(token, spelled)}”`, chance, made.title, ...notes].filter(Boolean).join(', ');
+  // The numbers are named as they are seen, for those who speak to their computer; the title says what they are.
+  made.ariaLabel = [`“${spokenToken(token, spelled)}” ${index} ${id}`, chance, ...notes].filter(Boolean).join(', ');
   made.toggleAttribute('data-template', message === null);
   made.toggleAttribute('data-part', isPart);
   made.toggleAttribute('data-end', spelled.ended);
@@ -80,15 +81,19 @@ function tokenBox(token, id, spelled, {index, part}) {
 /** @param {number} index */
 function nextTokenBox(index) {
   const made = boxElement(index, NEXT_TOKEN_LABEL, '');
-  made.title = made.ariaLabel = 'The token to come';
+  made.title = 'The token to come';
+  made.ariaLabel = `${made.title}, ${index}`;
   made.toggleAttribute('data-next', true);
   return made;
 }
 
-/** @type {(index: number, text: string, id: number | string) => HTMLElement} */
+/**
+ * A box with its token, position and id. The spaces are not seen: they part the three where their text is compared with the name.
+ * @type {(index: number, text: string, id: number | string) => HTMLElement}
+ */
 function boxElement(index, text, id) {
-  const numbers = make('small', {}, make('span', {text: index, className: 'place'}), make('span', {text: id, className: 'id'}));
-  const made = make('button', {className: 'box', tabIndex: -1}, make('span', {text, className: 'spelled', dir: 'auto'}), numbers);
+  const numbers = make('small', {}, make('span', {text: index, className: 'place'}), ' ', make('span', {text: id, className: 'id'}));
+  const made = make('button', {className: 'box', tabIndex: -1}, make('span', {text, className: 'spelled', dir: 'auto'}), ' ', numbers);
   made.dataset.token = String(index);
   return made;
 }
