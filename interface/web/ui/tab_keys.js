@@ -6,10 +6,10 @@ import {findAll} from './elements.js';
 
 /** @param {HTMLElement} page */
 export function listenToTabKeys(page) {
-  nameTabs(page);
+  nameWhenDrawn(page);
   // A panel, and the row inside it, is drawn when its tab is first opened.
   page.addEventListener('click', event => {
-    if (closestTo(event, '[role=tab]')) requestAnimationFrame(() => nameTabs(page));
+    if (closestTo(event, '[role=tab]')) requestAnimationFrame(() => nameWhenDrawn(page));
   });
   page.addEventListener('keydown', event => {
     const tab = closestTo(event, '[role=tab]'), list = tab?.closest('[role=tablist]');
@@ -22,11 +22,26 @@ export function listenToTabKeys(page) {
   });
 }
 
-/** Name the rows of tabs, and each panel after its tab. @param {HTMLElement} page */
+/**
+ * Name the rows of tabs and their panels as soon as they are drawn: on a slow computer Gradio draws them late.
+ * @param {HTMLElement} page
+ */
+function nameWhenDrawn(page) {
+  const observer = new MutationObserver(() => { if (nameTabs(page)) observer.disconnect(); });
+  if (!nameTabs(page)) observer.observe(page, {childList: true, subtree: true});
+}
+
+/**
+ * Name the rows of tabs, and each panel after its tab. Returns whether all that is shown of them has its name.
+ * @param {HTMLElement} page
+ */
 function nameTabs(page) {
   for (const list of findAll(page, '.tabs-bar [role=tablist]')) list.ariaLabel = list.closest('.tabs-bar.inner') ? 'Lab' : 'Pages';
   for (const panel of findAll(page, '.tabs-bar > [role=tabpanel]:not([aria-label])')) {
     const tab = panel.parentElement?.querySelector(':scope > .tab-wrapper [role=tab][aria-selected=true]');
     if (tab && panel.checkVisibility()) panel.ariaLabel = tab.textContent;
   }
+  const bars = findAll(page, '.tabs-bar').filter(bar => bar.checkVisibility());
+  return bars.length > 0 && bars.every(bar => bar.querySelector('[role=tablist][aria-label]')
+    && findAll(bar, ':scope > [role=tabpanel][aria-label]').some(panel => panel.checkVisibility()));
 }

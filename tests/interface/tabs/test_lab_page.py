@@ -161,6 +161,12 @@ def test_a_link_opens_the_tab_also_if_the_tabs_come_after_the_rest_of_the_page(t
     page.goto("about:blank")
     page.goto(f"{tiny_page}#lab-cache?prompt=The+old+keeper&k=3&depth=4")
     page.wait_for_selector("#lab-cache[data-state=settled]", timeout=PATIENCE)
+    lists = page.locator("[role=tablist]:visible")
+    assert [one.get_attribute("aria-label") for one in lists.all()] == ["Pages", "Lab"]
+    page.goto("about:blank")
+    page.goto(f"{tiny_page}#none")
+    browsers.expect(lists).to_have_attribute("aria-label", "Pages")
+    browsers.expect(page.locator("[role=tabpanel]:visible")).to_have_attribute("aria-label", "Write")
 
 
 @in_a_browser
