@@ -18,7 +18,7 @@ import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
-import {listenToHolds} from './holds.js';
+import {listenToHolds} from '../web/ui/holds.js';
 import {markAwaited, markInert, markPrefetched, nameRows, paintRows} from './paint_rows.js';
 import {nextWordEnd} from '../web/core/choice.js';
 import {quotedText} from '../web/core/figures_and_labels.js';
@@ -107,7 +107,7 @@ export class BranchView {
     this.scrolling = new RowScrolling(this.rows);
     this.editor = new RowEditor(root, (row, piece, typed) => this.#change(row, piece, typed));
     this.pointing = new Pointing(root, target => this.update({type: 'point', target}));
-    listenToHolds(root);
+    listenToHolds(root, CHOICES);
     listenToClicks(this);
     listenToRowKeys(root, {
       takeWord: branch => { this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true}); },

@@ -16,8 +16,6 @@ export function listenToClicks(view) {
     const button = closestTo(event, CHOICES), {clientX: x, clientY: y, pointerType: pointer} = event;
     pressed = button && {button, x, y, pointer, choice: choiceAt(view.state, targetOf(button))};
   });
-  // A finger that rests asks about a token and does not choose it.
-  root.addEventListener('hold', () => { if (pressed) pressed.choice = null; });
   for (const part of [rows, rest, note]) part.addEventListener('mousedown', event => event.preventDefault());
   root.addEventListener('click', event => {
     const button = closestTo(event, 'button'), sign = closestTo(event, '.onward');

@@ -283,6 +283,14 @@ class Visit:
         """From now on record in `window.spoken` what these live regions announce while they are visible, in order."""
         self.page.evaluate(LISTEN, regions)
 
+    def hold(self, element: Any) -> None:
+        """Rest a finger on an element for 1.2 seconds."""
+        box, session = element.bounding_box(), self.page.context.new_cdp_session(self.page)
+        point = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
+        self.page.wait_for_timeout(1200)
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
     def control(self, name: str) -> Any:
         """A setting of the Write tab by its id; "More settings" is opened if it is inside."""
         found = self.page.locator(f"#{name}")

@@ -5,6 +5,7 @@
 import {choiceOf} from '../../web/core/choice.js';
 import {hereIn, nodeAfterMove, nodeInPlaceOf} from '../../web/core/tree_moves.js';
 import {isStill} from '../../web/ui/events.js';
+import {listenToHolds} from '../../web/ui/holds.js';
 import {treeKey} from '../../web/core/shortcuts.js';
 
 /**
@@ -16,6 +17,7 @@ import {treeKey} from '../../web/core/shortcuts.js';
  * @typedef {object} TreeActions
  * @property {(node: TreeNode, choice: Choice | null, source: ChoiceSource) => void} activate a click or Enter
  * @property {(node: TreeNode | null, byKeyboard?: boolean) => void} point what the pointer or the focus is on; null for nothing
+ * @property {(node: TreeNode) => void} hold a finger rests on a node
  * @property {() => void} ban ban what is pointed at
  * @property {() => void} leave back to the text
  */
@@ -45,7 +47,9 @@ export class TreeInput {
     svg.addEventListener('pointerup', event => this.#onUp(event));
     svg.addEventListener('pointerover', event => { if (event.pointerType !== 'touch') actions.point(this.#nodeOf(event)?.node ?? null); });
     svg.addEventListener('focusin', event => this.#onFocus(this.#nodeOf(event)));
-    svg.addEventListener('pointerleave', () => actions.point(null));
+    svg.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') actions.point(null); });
+    svg.addEventListener('hold', event => this.#onHold(event));
+    listenToHolds(svg, '.node');
     svg.addEventListener('focusout', () => actions.point(null, true));
     svg.addEventListener('keydown', event => this.#onKey(event));
   }
@@ -125,6 +129,13 @@ export class TreeInput {
     const laid = this.#nodeOf(event);
     const element = /** @type {Element} */ (event.target);
     this.#pressed = laid && {laid, choice: choiceAt(laid.node), element, x: event.clientX, y: event.clientY};
+  }
+
+  /** A finger that rests reads a node and does not click it. @param {Event} event */
+  #onHold(event) {
+    const laid = this.#nodeOf(event);
+    this.#pressed = null;
+    if (laid) this.actions.hold(laid.node);
   }
 
   /**

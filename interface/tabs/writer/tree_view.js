@@ -9,7 +9,7 @@ import {TreePainter} from './tree_painter.js';
 import {TreeViewport} from '../../web/ui/tree_viewport.js';
 import {branchTree} from '../../web/core/branch_tree.js';
 import {savePng, saveSvg} from './tree_files.js';
-import {dispatch, onDetail} from '../../web/ui/events.js';
+import {closestTo, dispatch, onDetail} from '../../web/ui/events.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {drawingSentence, figuresSentence, nodeSentence} from '../../web/core/tree_sentences.js';
 import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
@@ -53,7 +53,8 @@ export class TreeView extends EventTarget {
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
   /** @type {TreeNode | null} */
   #described = null;
-  #isHeld = false;      // whether the drawing waits for complete rows, so that the focus leaves a node that is gone only once
+  #isDelayed = false;   // whether the drawing waits for complete rows, so that the focus leaves a node that is gone only once
+  #isPinned = false;    // whether a finger has asked for the description: it stays until the next tap
   #hasBanned = false;   // whether the button has banned a token, and the pointer may still be on it
 
   /**
@@ -71,6 +72,7 @@ export class TreeView extends EventTarget {
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
       activate: (node, choice, source) => this.#activate(node, choice, source),
       point: (node, byKeyboard) => this.#point(node, byKeyboard),
+      hold: node => this.#hold(node),
       ban: () => this.branches.branchView.banPointed(),
       leave: () => this.draft?.box.focus(),
     }});
@@ -136,10 +138,12 @@ export class TreeView extends EventTarget {
     branches.addEventListener('drawn', () => this.#onDrawn());
     const foot = find(panel, '.tree-foot'), ban = find(foot, '.tree-ban');
     foot.addEventListener('pointerenter', () => clearTimeout(this.#pointTimer));
-    foot.addEventListener('pointerleave', () => {
+    foot.addEventListener('pointerleave', event => {
+      if (event.pointerType === 'touch') return;
       this.#hasBanned = false;
       this.#point(null);
     });
+    document.addEventListener('click', event => { if (this.#isPinned && !closestTo(event, '.tree-foot')) this.#describe(null); });
     panel.addEventListener('keydown', () => { this.#hasBanned = false; }, {capture: true});
     // A click on the button takes neither the focus nor the caret from the text box, and a second one not the focus from its node.
     foot.addEventListener('mousedown', event => { if (event.target === ban || this.#hasBanned) event.preventDefault(); });
@@ -208,10 +212,10 @@ export class TreeView extends EventTarget {
     // Before the area is measured: a longer sentence leaves less of it.
     setText(find(this.panel, '.tree-figures'), figuresSentence({river: this.#river, session: this.session.checked}));
     const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least: READABLE}), {focused} = input;
-    const isSameText = this.#painted === draft.before, {branchView} = this.branches, wasHeld = this.#isHeld;
+    const isSameText = this.#painted === draft.before, {branchView} = this.branches, wasDelayed = this.#isDelayed;
     const isGone = focused !== null && !layout.nodes.some(({node}) => node.key === focused.node.key);
-    this.#isHeld = isGone && isSameText && branchView.state() === 'thinking';
-    if (this.#isHeld) {
+    this.#isDelayed = isGone && isSameText && branchView.state() === 'thinking';
+    if (this.#isDelayed) {
       branchView.point(null);
       return;
     }
@@ -223,7 +227,7 @@ export class TreeView extends EventTarget {
     this.#announce(sentence);
     input.keepTabStop(layout.nodes);
     input.keepFocus(focused, isSameText);
-    if (wasHeld && focused && !isGone) this.#point(focused.node, true);
+    if (wasDelayed && focused && !isGone) this.#point(focused.node, true);
     this.#painted = draft.before;
     // The drawing moves only when the text has. While branches grow it moves to where it had no room to move to before.
     const centred = `${this.#end.revision} ${this.session.checked}`;
@@ -252,11 +256,19 @@ export class TreeView extends EventTarget {
     else this.#pointTimer = setTimeout(() => this.#describe(node), node ? PASSING : LEAVING);
   }
 
-  /** @param {TreeNode | null} node */
-  #describe(node) {
+  /** @param {TreeNode} node */
+  #hold(node) {
+    clearTimeout(this.#pointTimer);
+    this.#hasBanned = false;
+    this.#describe(node, true);
+  }
+
+  /** @param {TreeNode | null} node @param {boolean} [isPinned] */
+  #describe(node, isPinned = false) {
     this.#described = node;
+    this.#isPinned = isPinned;
     const {branch, piece} = node?.piece ?? {};
-    this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert && !this.#isHeld ? {branch, piece} : null);
+    this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert && !this.#isDelayed ? {branch, piece} : null);
     const nodes = this.painter.layout?.nodes ?? [], before = nodes.find(laid => laid.node === node)?.parent?.node.text;
     setText(find(this.panel, '.tree-says'), node ? nodeSentence(node, before) : this.#sentence(nodes));
     this.#showBan();

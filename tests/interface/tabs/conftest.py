@@ -30,6 +30,16 @@ def tiny(page: Any, tiny_page: str) -> Iterator[Visit]:
 
 
 @pytest.fixture
+def phone(browser: Any, tiny_page: str) -> Iterator[Visit]:
+    """The page with a tiny model on a phone, which has only a finger."""
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
+    with browsers.visit(context, tiny_page) as opened:
+        opened.wait_for_status("ready")
+        yield opened
+    context.close()
+
+
+@pytest.fixture
 def visit(real: Visit) -> Visit:
     return real
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from tests.support import browser as browsers
@@ -211,15 +208,6 @@ def test_the_arrows_lead_to_everything_else_and_into_its_list(visit: Visit) -> N
     assert visit.text == TEXT + str(text)
 
 
-@pytest.fixture
-def phone(browser: Any, tiny_page: str) -> Iterator[Visit]:
-    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
-    with browsers.visit(context, tiny_page) as opened:
-        opened.wait_for_status("ready")
-        yield opened
-    context.close()
-
-
 def test_the_keys_are_named_while_the_rows_have_the_focus_and_escape_closes_the_list(visit: Visit) -> None:
     write(visit)
     keys, more = visit.page.locator("#keys"), visit.page.locator("#rest .more")
@@ -237,21 +225,12 @@ def test_the_keys_are_named_while_the_rows_have_the_focus_and_escape_closes_the_
     expect(more).to_have_attribute("aria-expanded", "false")
 
 
-def hold(phone: Visit, token: Any) -> None:
-    """Rest a finger on a token for 1.2 seconds."""
-    box, session = token.bounding_box(), phone.page.context.new_cdp_session(phone.page)
-    point = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
-    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
-    phone.page.wait_for_timeout(1200)
-    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-
-
 def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) -> None:
     phone.fill(TEXT)
     phone.wait_until_settled()
     token = phone.token(1, 0)
     token.scroll_into_view_if_needed()
-    hold(phone, token)
+    phone.hold(token)
     expect(phone.page.locator("#branches .note .words")).to_contain_text("whole row")
     expect(phone.page.locator("#branches .note .ban")).to_be_visible()
     phone.wait_until_asked()
@@ -270,7 +249,7 @@ def test_where_there_is_only_a_finger_nothing_is_said_of_keys_that_it_does_not_h
     phone.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     phone.page.wait_for_timeout(300)
     expect(phone.page.locator("body .tip")).to_be_hidden()
-    hold(phone, phone.token(1, 0))
+    phone.hold(phone.token(1, 0))
     branches.locator(".note .change").tap()
     assert branches.locator(".row-editor-keys").inner_text() == "Enter: use it"
 
@@ -283,7 +262,7 @@ def test_what_is_said_of_a_held_token_is_in_sight_and_does_not_cover_it(phone: V
     # The row is the last one in sight, and its token far enough from the edge to be held.
     token.evaluate("one => scrollBy(0, one.closest('.branch').getBoundingClientRect().bottom - innerHeight)")
     assert note.bounding_box()["y"] >= 844, "the note has its own place below the window"
-    hold(phone, token)
+    phone.hold(token)
     expect(note.locator(".words")).to_contain_text("whole row")
     for part in (note.locator(".words"), note.locator(".change"), note.locator(".ban")):
         box = part.bounding_box()

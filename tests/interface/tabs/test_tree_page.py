@@ -521,6 +521,47 @@ def test_a_drawing_too_small_for_words_has_boxes_that_are_read_by_pointing(tree:
     expect(label).to_be_visible()
 
 
+def test_a_finger_that_rests_on_a_node_reads_it_and_inserts_nothing(phone: Visit) -> None:
+    phone.fill(PROMPT)
+    phone.wait_until_settled()
+    choose(phone, "view", "tree")
+    node = nodes(phone, "ahead").first
+    said, ban = phone.page.locator("#tree .tree-says"), phone.page.locator("#tree .tree-ban")
+    node.scroll_into_view_if_needed()
+    summary = str(said.text_content())
+    for _ in range(2):
+        phone.hold(node)
+        phone.page.wait_for_timeout(1500)
+        expect(said).to_contain_text("inserts the text up to here.")
+        expect(ban).to_be_visible()
+        assert phone.text == PROMPT
+        phone.page.locator("#tree .tree-figures").tap()
+        expect(said).to_have_text(summary)
+        expect(ban).to_be_hidden()
+    phone.hold(node)
+    ban.tap()
+    expect(phone.page.locator("#controls .never button")).to_have_count(1)
+    phone.wait_until_settled()
+    phone.hold(node)
+    expect(ban).to_be_visible()
+    phone.page.locator("#tree .fit").tap()
+    expect(ban).to_be_hidden()
+    assert phone.text == PROMPT
+    node.tap()
+    phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=PROMPT)
+
+
+def test_on_a_phone_a_drawing_too_small_for_words_says_what_a_finger_does(phone: Visit) -> None:
+    said = phone.page.locator("#tree .too-small")
+    phone.fill(PROMPT)
+    phone.control("depth").fill("40")
+    phone.wait_until_settled()
+    choose(phone, "view", "tree")
+    phone.page.locator("#tree .fit").tap()
+    expect(said).to_be_visible()
+    assert said.inner_text().endswith("Hold one to read it below, or zoom in with +.")
+
+
 @pytest.mark.parametrize("shape", ["tree", "river"])
 @pytest.mark.parametrize("session", [False, True])
 def test_no_two_labels_overlap_on_the_page(tree: Visit, shape: str, session: bool) -> None:
