@@ -12,6 +12,7 @@ import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {formatCount, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
+import {listenToHolds} from '../../web/ui/holds.js';
 import {meet} from '../../web/core/tip_position.js';
 import {markedEntries, markedWords, relativeEntropies, replacedPart} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
@@ -67,6 +68,7 @@ class HighlightsTab {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointing;
   #still = false;     // whether the pointer has not moved since branches were opened
+  #isHeld = false;    // whether a finger has asked for the card: it stays until the next tap
   #visited = false;   // whether a highlight of this result was gone to
   /** @type {Promise<void> | null} */
   #checking = null;
@@ -141,7 +143,13 @@ class HighlightsTab {
       this.#still = false;
       if (word && shown.contains(word) && !word.hasAttribute('aria-current')) this.#point(word);
     }, {capture: true, passive: true});
-    shown.addEventListener('pointerleave', () => this.#point(shown.querySelector('.word:focus-visible')));
+    shown.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#point(shown.querySelector('.word:focus-visible')); });
+    shown.addEventListener('hold', event => {
+      this.#point(wordAt(event));
+      this.#isHeld = true;
+    });
+    listenToHolds(shown, '.word');
+    document.addEventListener('click', () => { if (this.#isHeld) this.#point(null); });
     shown.addEventListener('focusin', event => this.#point(wordAt(event)));
     shown.addEventListener('focusout', () => this.#point(null));
     shown.addEventListener('keydown', event => this.#onKey(event));
@@ -356,6 +364,7 @@ class HighlightsTab {
     clearTimeout(this.#pointing);
     this.#pointed?.removeAttribute('data-shown');
     this.#pointed = null;
+    this.#isHeld = false;
     this.details.hidePopover();
   }
 

@@ -681,3 +681,27 @@ def test_opened_branches_are_in_sight_and_no_card_covers_them(tiny: Visit, size:
         other = page.locator("#highlights [data-marked]").first
         other.hover()
         about.wait_for(state="visible")
+
+
+@in_a_browser
+def test_a_finger_that_rests_on_a_word_shows_its_alternatives_and_a_tap_opens_branches(phone: Visit) -> None:
+    open_tab(phone)
+    phone.analyse(TEXT)
+    word, card = phone.page.locator("#highlights .word", has_text="climbed"), phone.page.locator("#highlights-about")
+    branches = phone.page.locator("#highlights-branches")
+    legend = phone.page.locator(".read .legend").inner_text()
+    assert "Hold a word or a sign for its alternatives; tap it for branches there." in legend
+    assert "Point at" not in legend
+    word.scroll_into_view_if_needed()
+    phone.hold(word)
+    phone.page.wait_for_timeout(300)
+    expect(card).to_be_visible()
+    expect(card.locator("li").first).to_be_visible()
+    expect(branches).to_have_attribute("data-state", "empty")
+    phone.page.locator(".read .legend").tap()
+    expect(card).to_be_hidden()
+    phone.hold(word)
+    expect(card).to_be_visible()
+    word.tap()
+    expect(card).to_be_hidden()
+    expect(branches).to_have_attribute("data-state", "settled")
