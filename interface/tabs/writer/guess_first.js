@@ -4,7 +4,7 @@
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
-import {find, setText} from '../../web/ui/elements.js';
+import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
 
 const STORED = 'lookahead:kept:guesses:';   // "Forget everything" deletes all that begins with its first part
@@ -153,6 +153,8 @@ export class GuessFirst extends EventTarget {
     const drawn = this.view().drawn(), {rows} = drawn, known = Math.max(LEAST, probabilityOfGuess(drawn, {probability, texts, words, error}));
     this.#keep(addGuess(this.#score, known));
     this.#say(guessSentence(guess, {probability: known, texts, words}, rowPhrase(rows, texts, guess), under));
+    // On a phone the rows that have come are above it.
+    this.said.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }
 
   /**
@@ -221,7 +223,7 @@ export class GuessFirst extends EventTarget {
     this.field.value = '';
     const {activeElement} = document, focused = this.form.contains(activeElement) || (hadFocus && activeElement === document.body);
     this.#changed();
-    if (focused) this.draft.box.focus();
+    if (focused) this.draft.box.focus({preventScroll: true});
   }
 
   /** @returns {unknown} */

@@ -294,3 +294,21 @@ def test_without_a_mouse_the_text_box_is_described_by_what_tab_does_now_and_by_n
         wait_for_answer(phone)
         assert "While you guess" in described() and "While you write" not in described()
     context.close()
+
+
+def test_on_a_phone_the_result_of_a_guess_is_in_sight_and_the_page_does_not_jump(phone: Visit) -> None:
+    page, said = phone.page, phone.page.locator(".guess-said")
+    phone.control("guess-first").check()
+    phone.fill(TEXT)
+    wait_for_answer(phone)
+    page.locator("#guess").fill("time")
+    page.locator("#guess").scroll_into_view_if_needed()
+    begin = page.evaluate(
+        "() => { addEventListener('scroll', () => { lowest = Math.min(lowest, scrollY); });"
+        " return (window.lowest = scrollY); }"
+    )
+    page.locator("#guess-done").tap()
+    expect(said).to_contain_text("“time”: ")
+    expect(said).to_be_in_viewport(ratio=1)
+    expect(page.locator("#branches .branch").last).to_be_in_viewport()
+    assert page.evaluate("lowest") == begin
