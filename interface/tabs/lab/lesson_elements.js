@@ -37,11 +37,11 @@ const labelled = (strong, ...rest) => make('p', {}, make('strong', {text: strong
  */
 function questionElement({text, choices, right}, {name, chosen, number, closed = false, marked = false, unknown = false, choose = () => {}}) {
   const all = [...choices.map((choice, index) => /** @type {const} */ ([choice, index])), ...(unknown ? [/** @type {const} */ ([UNKNOWN, NONE])] : [])];
-  return make('fieldset', {disabled: closed}, make('legend', {text: number ? `${number}. ${text}` : text}), ...all.map(([choice, index]) => {
+  return make('fieldset', {disabled: closed}, make('legend', {text: unbroken(number ? `${number}. ${text}` : text)}), ...all.map(([choice, index]) => {
     const input = make('input', {type: 'radio', name, value: String(index), checked: chosen === index});
     input.addEventListener('change', () => choose(index));
     const mark = !marked ? '' : index === right ? '✓ right' : index === chosen ? '✗ not right' : '';
-    return make('label', {}, input, ' ', make('span', {text: choice}), ...(mark ? [make('span', {className: 'mark', text: mark})] : []));
+    return make('label', {}, input, ' ', make('span', {text: unbroken(choice)}), ...(mark ? [make('span', {className: 'mark', text: mark})] : []));
   }));
 }
 
@@ -57,7 +57,7 @@ const isRight = ({right}, choice) => choice === right;
  * @param {number | null} choice
  */
 function verdictOf(question, choice) {
-  const right = question.choices[question.right];
+  const right = unbroken(question.choices[question.right]);
   if (isRight(question, choice)) return `Right: ${right}`;
   return choice === NONE ? `The answer: ${right}` : `Not right. The answer: ${right}`;
 }
@@ -139,13 +139,13 @@ function resultElements({before, after}) {
   /** @type {(question: Question, choice: number | null, done: boolean) => string} */
   const said = (question, choice, done) => {
     if (!done || choice === null) return 'no answer';
-    return `${isRight(question, choice) ? '✓ right' : '✗ not right'} – ${choice === NONE ? UNKNOWN : question.choices[choice]}`;
+    return `${isRight(question, choice) ? '✓ right' : '✗ not right'} – ${choice === NONE ? UNKNOWN : unbroken(question.choices[choice])}`;
   };
   return [
     make('p', {className: 'verdict', tabIndex: -1, text: comparisonSentence({before, after})}),
     make('ol', {className: 'results'}, ...QUESTIONS.map((question, index) => make('li', {},
-      make('p', {className: 'asked', text: question.text}),
-      labelled('Right:', question.choices[question.right]), make('p', {text: question.why}),
+      make('p', {className: 'asked', text: unbroken(question.text)}),
+      labelled('Right:', unbroken(question.choices[question.right])), make('p', {text: unbroken(question.why)}),
       labelled('Before:', said(question, before.choices[index], before.done)), labelled('After:', said(question, after.choices[index], after.done)),
       make('p', {}, ...question.steps.flatMap((step, at) => [at ? ', ' : 'See ', make('a', {href: partLink(String(step)), text: `step ${step}`})])),
     ))),
@@ -167,11 +167,11 @@ const SHEET_HEADINGS = {h2: 'h4', h3: 'h5'};
 /** @param {Block} block @returns {HTMLElement} */
 function blockElement(block) {
   if (block.tag === 'ul')
-    return make('ul', {}, ...block.items.map((text, index) => (index === block.right ? make('li', {}, make('strong', {text}), ' (right)') : make('li', {text}))));
+    return make('ul', {}, ...block.items.map(unbroken).map((text, index) => (index === block.right ? make('li', {}, make('strong', {text}), ' (right)') : make('li', {text}))));
   if (block.tag !== 'p') return make(SHEET_HEADINGS[block.tag] ?? 'h4', {text: block.text});
   // In print an address that is cut short would open another run.
   const links = (block.addresses ?? []).flatMap(href => [' ', make('a', {href, text: href})]);
-  return block.strong ? labelled(`${block.strong}.`, block.text, ...links) : make('p', {}, block.text, ...links);
+  return block.strong ? labelled(`${block.strong}.`, unbroken(block.text), ...links) : make('p', {}, unbroken(block.text), ...links);
 }
 
 /** A small line above the heading of a part, and the heading. @param {string} part @param {string} over */
