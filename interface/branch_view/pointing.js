@@ -26,7 +26,7 @@ export class Pointing {
     root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#aim(null, LEAVING); });
     // A finger that rests points without choosing, until another place is tapped.
     root.addEventListener('hold', event => this.#aim(closestTo(event, CHOICES), 0, true));
-    root.addEventListener('click', event => { if (this.isHeld && !closestTo(event, `${CHOICES}, .note`)) this.#aim(null, 0); });
+    document.addEventListener('click', event => { if (this.isHeld && !closestTo(event, '.note')) this.#aim(null, 0); });
     root.addEventListener('focusin', event => this.#onFocus(/** @type {HTMLElement} */ (event.target)));
     root.addEventListener('focusout', event => { if (event.target === this.button) this.#aim(null, 0); });
   }

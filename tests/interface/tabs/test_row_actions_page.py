@@ -274,6 +274,34 @@ def test_what_is_said_of_a_held_token_is_in_sight_and_does_not_cover_it(phone: V
     expect(phone.page.locator("#branches")).not_to_have_attribute("data-floats", "true")
 
 
+@pytest.mark.parametrize("elsewhere", ["#coverage .stack", "#branches .more", "#branches .bar"])
+def test_a_tap_outside_the_note_of_a_held_token_closes_it(phone: Visit, elsewhere: str) -> None:
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    ban = phone.page.locator("#branches .note .ban")
+    phone.token(1, 0).scroll_into_view_if_needed()
+    phone.hold(phone.token(1, 0))
+    expect(ban).to_be_visible()
+    phone.page.locator(elsewhere).first.tap()
+    expect(ban).to_be_hidden()
+    if elsewhere.endswith(".more"):
+        expect(phone.page.locator("#branches .others")).to_be_visible()
+
+
+def test_for_a_finger_numbers_do_not_look_like_keys_and_a_tapped_place_does_not_look_chosen(phone: Visit) -> None:
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    key = phone.page.locator("#branches .branch .key").first
+    assert key.evaluate("one => getComputedStyle(one).borderColor") == "rgba(0, 0, 0, 0)"
+    assert key.evaluate("one => getComputedStyle(one).boxShadow") == "none"
+    phone.token(1, 0).tap()
+    phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
+    phone.wait_until_settled()
+    drawn = """() => [...document.querySelectorAll('#branches :is(.branch, .token):hover')].map(getComputedStyle)
+      .map(({boxShadow, backgroundColor}) => boxShadow + backgroundColor)"""
+    assert set(phone.page.evaluate(drawn)) <= {"nonergba(0, 0, 0, 0)"}
+
+
 def test_the_sentence_of_a_view_does_not_stay_over_what_it_shows(phone: Visit) -> None:
     tip = phone.page.locator("body .tip")
     for view in ("compare", "tree"):
