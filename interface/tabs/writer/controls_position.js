@@ -1,22 +1,22 @@
-// Where the controls stand: above the rows, and in a narrow window below them. They are moved in the document, so that the Tab
+// Where the controls stand: above the rows, and on a phone below them. They are moved in the document, so that the Tab
 // key and screen readers go through the page as it is seen.
 import {closestTo} from '../../web/ui/events.js';
 import {find} from '../../web/ui/elements.js';
 
-export const NARROW = '(max-width: 760px)';   // the windows of the style sheets for phones
+export const PHONE = '(max-width: 760px), (max-height: 440px)';   // upright or sideways; in page.css too
 
 /**
- * Keep the controls first in their card, and in a narrow window last; the form of a guess, which hides the rows, is always
+ * Keep the controls first in their card, and on a phone last; the form of a guess, which hides the rows, is always
  * next to them.
  * @param {HTMLElement} controls
  */
 export function placeControls(controls) {
   const card = controls.closest('.card'), block = card && [...card.children].find(child => child.contains(controls));
   if (!block) return;
-  const guess = find(controls, '.guess'), narrow = matchMedia(NARROW);
+  const guess = find(controls, '.guess'), phone = matchMedia(PHONE);
   const place = () => {
     const focused = document.activeElement;
-    if (narrow.matches) {
+    if (phone.matches) {
       card.append(block);
       controls.prepend(guess);
     } else {
@@ -25,7 +25,7 @@ export function placeControls(controls) {
     }
     if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus({preventScroll: true});
   };
-  narrow.addEventListener('change', place);
+  phone.addEventListener('change', place);
   place();
   holdSliders(controls, card);
 }

@@ -16,7 +16,7 @@ import {find, make, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
-import {NARROW, placeControls} from './controls_position.js';
+import {PHONE, placeControls} from './controls_position.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
 const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads to the field of your guess.';
@@ -149,11 +149,11 @@ class WriterTab {
   }
 
   /**
-   * Scroll to the drawing if less than half of it is seen, as in a low window of a projector. In a narrow window it is above
-   * the buttons.
+   * Scroll to the drawing if less than half of it is seen, as in a low window of a projector. On a phone it is above the
+   * buttons.
    */
   #scrollToDrawing() {
-    if (this.views.view !== 'tree' || matchMedia(NARROW).matches) return;
+    if (this.views.view !== 'tree' || matchMedia(PHONE).matches) return;
     const drawing = find(this.tree.panel, '.tree-scroll'), {top, height} = drawing.getBoundingClientRect();
     if (top + height / 2 > innerHeight) drawing.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }

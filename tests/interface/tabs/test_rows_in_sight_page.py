@@ -122,6 +122,17 @@ def test_on_a_phone_three_rows_are_seen_below_the_text_and_the_controls(tiny: Vi
     assert tiny.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_on_a_phone_sideways_rows_are_seen_beside_the_text_also_with_open_settings(tiny: Visit) -> None:
+    tiny.page.set_viewport_size({"width": 844, "height": 390})
+    tiny.type("The old keeper ")
+    tiny.control("mode")
+    tiny.wait_until_settled()
+    tiny.page.locator("#document textarea").evaluate("box => scrollTo(0, box.getBoundingClientRect().top + scrollY)")
+    assert tiny.page.locator("#branches").evaluate(SEEN) >= 3
+    tops = [tiny.page.locator(place).bounding_box()["y"] for place in ("#branches", "#controls")]
+    assert tops == sorted(tops), "the controls come below the rows"
+
+
 @pytest.mark.parametrize("tab", PREFIXES)
 def test_a_button_that_the_tab_key_finds_leads_from_the_text_to_the_rows(tiny: Visit, tab: str) -> None:
     branches = open_with_rows(tiny, tab, SIZES["laptop"])
