@@ -1,8 +1,8 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  bitsOfNats, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, quotedText, spokenLabel, spokenQuote,
-  visibleText,
+  bitsOfNats, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, labelAfter, quotedText, spokenAfter,
+  spokenLabel, spokenQuote, visibleText,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
@@ -37,18 +37,14 @@ const continuedSign = (one, entry) => (!one.end && endsInWord(one.text ?? '') &&
  */
 export function alternativeLabel(one, entry, given = '') {
   if (isSigns(one.text?.trim() ?? '')) return `“${continuationLabel(one)}”`;
-  const letters = continuedLetters(given, one.text ?? '');
-  return `${letters}${letters && '·'}${continuationLabel(one)}${continuedSign(one, entry)}`;
+  return `${labelAfter(given, one)}${continuedSign(one, entry)}`;
 }
 
 /**
  * The same as a screen reader is to say it.
  * @type {typeof alternativeLabel}
  */
-function spokenAlternative(one, entry, given = '') {
-  const letters = continuedLetters(given, one.text ?? '');
-  return `${letters}${letters && ', continued by '}${spokenLabel(one)}${continuedSign(one, entry) && ', or a longer word'}`;
-}
+const spokenAlternative = (one, entry, given = '') => spokenAfter(given, one) + (continuedSign(one, entry) && ', or a longer word');
 
 /** What the figures of `wordSummary` mean. */
 export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, in bits: 1 for a chance of 50\u00a0%, 10 for one of 0.1\u00a0%. Entropy: how uncertain the model was before it, in bits: 0 is certain, 1 is two equally likely tokens.';
@@ -106,9 +102,9 @@ export function beginningSentence({rank}, before, begun = '') {
  * An alternative with the letters of the word before it that it continues.
  * @type {(expected: Pick<Alternative, 'text' | 'end'>, given: string) => Pick<Alternative, 'text' | 'end'>}
  */
-function withLetters({text, end}, given) {
-  const letters = continuedLetters(given, text ?? '');
-  return {text: letters ? `${letters}·${text}` : text, end};
+function withLetters(expected, given) {
+  const {text, end} = expected;
+  return {text: continuedLetters(given, text ?? '') ? labelAfter(given, expected) : text, end};
 }
 
 /** @type {(continuation: Pick<Alternative, 'text' | 'end'>, sign?: string) => string} `sign` stands after its text */

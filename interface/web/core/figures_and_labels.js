@@ -162,8 +162,23 @@ export const mayGoOn = ({text, end, odds, next_word: word}) => !end && endsInWor
  * @param {string} [typed] the end of the text before it
  */
 export function otherLabel(other, typed = '') {
-  const letters = continuedLetters(typed, other.text ?? '');
-  return `${letters}${letters && '·'}${continuationLabel(other)}${continuedSign(other)}`;
+  return `${labelAfter(typed, other)}${continuedSign(other)}`;
+}
+
+/**
+ * The label of a continuation, after the letters of the word that it continues.
+ * @param {string} typed the end of the text before it
+ * @param {{text: string | null, end: boolean}} continuation
+ */
+export function labelAfter(typed, continuation) {
+  const letters = continuedLetters(typed, continuation.text ?? '');
+  return `${letters}${letters && '·'}${continuationLabel(continuation)}`;
+}
+
+/** The same as a screen reader is to say it. @type {typeof labelAfter} */
+export function spokenAfter(typed, continuation) {
+  const letters = continuedLetters(typed, continuation.text ?? '');
+  return `${letters}${letters && ', continued by '}${spokenLabel(continuation)}`;
 }
 
 /** @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other */
@@ -182,8 +197,8 @@ const labelInLine = (other, typed) =>
  * @param {string} [typed]
  */
 export function spokenOther(other, typed = '') {
-  const letters = continuedLetters(typed, other.text ?? ''), onward = other.otherwise ? ', then something else' : mayGoOn(other) ? ', or a longer word' : '';
-  return `${letters}${letters && ', continued by '}${spokenLabel(other)}${onward}`;
+  const onward = other.otherwise ? ', then something else' : mayGoOn(other) ? ', or a longer word' : '';
+  return `${spokenAfter(typed, other)}${onward}`;
 }
 
 /**
