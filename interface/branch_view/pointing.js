@@ -1,7 +1,7 @@
 // Which button is pointed at or has the focus. Passing over other rows on the way to somewhere else does not count.
 /** @import {Target} from '../web/core/branch_view_state.js' */
 import {CHOICES, targetOf} from './targets.js';
-import {closestTo} from '../web/ui/events.js';
+import {atNextClick, closestTo} from '../web/ui/events.js';
 
 const PASSING = 160;   // milliseconds on a button of another row before it counts
 const LEAVING = 300;   // milliseconds beside all buttons before nothing is pointed at
@@ -25,8 +25,10 @@ export class Pointing {
     root.addEventListener('pointermove', event => this.#onMove(event));
     root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#aim(null, LEAVING); });
     // A finger that rests points without choosing, until another place is tapped.
-    root.addEventListener('hold', event => this.#aim(closestTo(event, CHOICES), 0, true));
-    document.addEventListener('click', event => { if (this.isHeld && !closestTo(event, '.note')) this.#aim(null, 0); });
+    root.addEventListener('hold', event => {
+      this.#aim(closestTo(event, CHOICES), 0, true);
+      atNextClick(() => { if (this.isHeld) this.#aim(null, 0); }, '.note');
+    });
     root.addEventListener('focusin', event => this.#onFocus(/** @type {HTMLElement} */ (event.target)));
     root.addEventListener('focusout', event => { if (event.target === this.button) this.#aim(null, 0); });
   }

@@ -7,7 +7,7 @@
 import {READY_INSTRUCTIONS} from '../rewrite/ready_instructions.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {withTimeout} from '../../web/net/requests.js';
-import {closestTo, dispatch} from '../../web/ui/events.js';
+import {atNextClick, closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {formatCount, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
@@ -147,9 +147,9 @@ class HighlightsTab {
     shown.addEventListener('hold', event => {
       this.#point(wordAt(event));
       this.#isHeld = true;
+      atNextClick(() => { if (this.#isHeld) this.#point(null); });
     });
     listenToHolds(shown, '.word');
-    document.addEventListener('click', () => { if (this.#isHeld) this.#point(null); });
     shown.addEventListener('focusin', event => this.#point(wordAt(event)));
     shown.addEventListener('focusout', () => this.#point(null));
     shown.addEventListener('keydown', event => this.#onKey(event));

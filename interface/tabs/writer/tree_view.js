@@ -9,7 +9,7 @@ import {TreePainter} from './tree_painter.js';
 import {TreeViewport} from '../../web/ui/tree_viewport.js';
 import {branchTree} from '../../web/core/branch_tree.js';
 import {savePng, saveSvg} from './tree_files.js';
-import {closestTo, dispatch, onDetail} from '../../web/ui/events.js';
+import {atNextClick, dispatch, onDetail} from '../../web/ui/events.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {drawingSentence, figuresSentence, nodeSentence} from '../../web/core/tree_sentences.js';
 import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
@@ -143,7 +143,6 @@ export class TreeView extends EventTarget {
       this.#hasBanned = false;
       this.#point(null);
     });
-    document.addEventListener('click', event => { if (this.#isPinned && !closestTo(event, '.tree-foot')) this.#describe(null); });
     panel.addEventListener('keydown', () => { this.#hasBanned = false; }, {capture: true});
     // A click on the button takes neither the focus nor the caret from the text box, and a second one not the focus from its node.
     foot.addEventListener('mousedown', event => { if (event.target === ban || this.#hasBanned) event.preventDefault(); });
@@ -261,6 +260,7 @@ export class TreeView extends EventTarget {
     clearTimeout(this.#pointTimer);
     this.#hasBanned = false;
     this.#describe(node, true);
+    atNextClick(() => { if (this.#isPinned) this.#describe(null); }, '.tree-foot');
   }
 
   /** @param {TreeNode | null} node @param {boolean} [isPinned] */

@@ -35,6 +35,20 @@ const STILL = 8;   // pixels that a pointer may move while it is down
  */
 export const isStill = (pressed, event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) <= STILL;
 
+/**
+ * Call a function at the next click, of the whole page, that is on none of these elements.
+ * @param {() => void} run
+ * @param {string} [selector] of the elements
+ */
+export function atNextClick(run, selector = ':not(*)') {
+  const onClick = (/** @type {MouseEvent} */ event) => {
+    if (closestTo(event, selector)) return;
+    document.removeEventListener('click', onClick);
+    run();
+  };
+  document.addEventListener('click', onClick);
+}
+
 /** Call a function once what was changed is painted. @param {() => void} run */
 export function afterPaint(run) {
   let done = false;
