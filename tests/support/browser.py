@@ -51,6 +51,8 @@ REST = """async () => {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(done => setTimeout(done, 300));
 }"""
 """Timers of the page run in their order, however slow it is: one of these comes after whatever it waits with."""
+AFTER_PAINT = "() => new Promise(done => requestAnimationFrame(() => setTimeout(() => setTimeout(done))))"
+"""Until what the page has just changed is painted: Tab inserts only what a painted announcement has said."""
 FORGET = """async () => {
   const deleted = name => new Promise((done, failed) => {
     const request = indexedDB.deleteDatabase(name);

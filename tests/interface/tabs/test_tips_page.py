@@ -165,9 +165,9 @@ def test_the_keyboard_reaches_what_coverage_share_authorship_and_word_odds_mean(
 
 def test_a_focus_that_scrolls_the_page_keeps_its_sentence(visit: Visit) -> None:
     page, tip = visit.page, visit.page.locator(".tip")
-    page.set_viewport_size({"width": 1280, "height": 220})
+    page.set_viewport_size({"width": 1280, "height": 110})
     coverage = page.locator("#coverage .sum")
-    assert coverage.bounding_box()["y"] > 220
+    assert coverage.bounding_box()["y"] > 110
     page.keyboard.press("Tab")
     coverage.focus()
     page.wait_for_timeout(300)

@@ -76,8 +76,7 @@ def wait_for_ghost(visit: Visit) -> str:
             return isShown && (!hasFocus || document.querySelector('#branches .tab-announcement').textContent !== '');
         }"""
     )
-    # What is announced counts once it is painted.
-    visit.page.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(() => setTimeout(done))))")
+    visit.page.evaluate(browsers.AFTER_PAINT)
     return str(visit.page.locator(".ghost").inner_text())
 
 
