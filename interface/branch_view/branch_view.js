@@ -45,6 +45,7 @@ export function mount({element, props, watch}) {
   onDetail(root, 'settings', settings => view.update({type: 'settings', settings}));
   onDetail(root, 'state', ({state, note}) => view.update({type: 'status', state, note}));
   onDetail(root, 'ahead', ({ready, keys, tokens}) => view.update({type: 'ahead', ready, keys, tokens}));
+  onDetail(root, 'announceConfirmed', () => view.update({type: 'announceConfirmed'}));
   onDetail(root, 'announceTab', ({text, leadsOn}) => view.update({type: 'announceTab', text, leadsOn}));
   onDetail(root, 'confirm', ({kind, text}) => view.update({type: 'confirm', kind, text}));
   onDetail(root, 'follow', ({edit = null}) => view.update({type: 'follow', edit}));

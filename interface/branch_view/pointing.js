@@ -24,11 +24,14 @@ export class Pointing {
     root.addEventListener('pointerover', event => this.#onOver(event));
     root.addEventListener('pointermove', event => this.#onMove(event));
     root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#aim(null, LEAVING); });
-    // A finger that rests points without choosing, until another place is tapped.
+    // A finger that rests points without choosing, until another place is tapped or the row is swiped.
     root.addEventListener('hold', event => {
       this.#aim(closestTo(event, CHOICES), 0, true);
       atNextClick(() => { if (this.isHeld) this.#aim(null, 0); }, '.note');
     });
+    root.addEventListener('scroll', event => {
+      if (this.isHeld && !closestTo(event, '.note')) this.#aim(null, 0);
+    }, {capture: true, passive: true});
     root.addEventListener('focusin', event => this.#onFocus(/** @type {HTMLElement} */ (event.target)));
     root.addEventListener('focusout', event => { if (event.target === this.button) this.#aim(null, 0); });
   }

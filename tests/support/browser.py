@@ -81,9 +81,13 @@ CLICK_ONCE_SHOWN = """([selector, button]) => {
 """Clicks a button in the moment in which an element is first shown, also if all is over when a test would see it."""
 LISTEN = """regions => {
   window.spoken = [];
+  const regionOf = ({target}) => (target.closest ? target : target.parentElement)?.closest(regions);
+  const observer = new MutationObserver(changes => {
+    for (const region of new Set(changes.map(regionOf)))
+      if (region?.textContent && region.checkVisibility()) spoken.push(region.textContent);
+  });
   for (const region of document.querySelectorAll(regions))
-    new MutationObserver(() => { if (region.textContent && region.checkVisibility()) spoken.push(region.textContent); })
-      .observe(region, {childList: true, characterData: true, subtree: true});
+    observer.observe(region, {childList: true, characterData: true, subtree: true});
 }"""
 LIVE_REGIONS = "[aria-live=polite], [role=status]"
 

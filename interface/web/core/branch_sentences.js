@@ -327,11 +327,11 @@ export function nothingElse({wanted: {temperature = 1, top_p: topP = 1}, growing
 }
 
 /**
- * What “everything else” is, and what a click on it does.
+ * What “everything else” is, and what choosing it does.
  * @param {boolean} listed whether there is a list
  */
 export const elseTip = listed =>
-  `Everything else: the chance that the text goes on with the beginning of none of these rows.${listed ? ' “…” after a beginning: its word may be longer. A click lists the likeliest of them.' : ''}`;
+  `Everything else: the chance that the text goes on with the beginning of none of these rows.${listed ? ' “…” after a beginning: its word may be longer. Choose it to list the likeliest of them.' : ''}`;
 
 /**
  * Why a row stops, where that is no ending, as a phrase; empty if it just reached its length.
@@ -409,7 +409,7 @@ export const GHOST_IS_COMING = 'The grey text is not there yet. Tab accepts it o
  */
 export function noRowsSentence({state, paused, selected}) {
   if (state === 'empty') return 'There are no rows yet: write something first.';
-  if (paused) return 'There are no rows: branching is paused. Alt+P continues it.';
+  if (paused) return 'There are no rows: branching is paused. “Go on”, or Alt+P, continues it.';
   if (selected) return 'There are no rows: a selection pauses branching.';
   return state === 'thinking' ? 'There are no rows yet: the model is still at work.' : 'There are no rows for this text.';
 }

@@ -61,7 +61,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
-const PAUSED = 'Branching is paused. Alt+P continues it.';
+const PAUSED = 'Branching is paused. “Go on”, or Alt+P, continues it.';
 const UNFINISHED = ['thinking', 'error'];               // in which rows are not announced
 const WITHOUT_GREY_TEXT = ['error', 'empty'];           // in which Tab inserts nothing
 const STATES_OF_NOTES = ['error', 'paused', 'empty'];   // whose notes are shown also before a guess

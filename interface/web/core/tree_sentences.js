@@ -73,7 +73,7 @@ function forkClause(node) {
 const partsAfter = ({children}) => children.filter(({state}) => state === 'ahead' || state === 'end').length;
 
 /**
- * What a node is and what a click on it does, as one line.
+ * What a node is and what choosing it does, as one line.
  * @param {TreeNode} node
  * @param {string} [before] the text of its parent
  */
@@ -84,10 +84,10 @@ export function nodeSentence(node, before = '') {
   if (here) return `Here your text ends.${forkClause(node)}`;
   if (state === 'rest') return `${formatPercent(odds ?? {p: 0})}: what none of the branches drawn here begins with.`;
   if (state === 'end') return `${formatPercent(odds ?? {p: 0})}: here the text would end. An ending inserts nothing.`;
-  if (state === 'seen') return `${named} was seen and not taken.${chance} A click goes back to where it was seen.`;
-  if (state === 'left') return `${named} was left behind.${chance} A click goes there; nothing is lost.`;
-  if (state === 'ahead') return `${named}${chance || '.'}${forkClause(node)} A click inserts the text up to here.`;
-  return `${named}${text ? ` was ${STATES[state]}.` : '.'}${chance} A click goes back to here; nothing is lost.`;
+  if (state === 'seen') return `${named} was seen and not taken.${chance} Choose it to go back to where it was seen.`;
+  if (state === 'left') return `${named} was left behind.${chance} Choose it to go there; nothing is lost.`;
+  if (state === 'ahead') return `${named}${chance || '.'}${forkClause(node)} Choose it to insert the text up to here.`;
+  return `${named}${text ? ` was ${STATES[state]}.` : '.'}${chance} Choose it to go back to here; nothing is lost.`;
 }
 
 /**

@@ -402,7 +402,11 @@ export class BranchController {
     const {draft} = this, {revision} = draft;
     // Only a paint tells whether the grey text has room.
     afterPaint(() => {
-      if (draft.revision === revision && draft.hasFocus) dispatch(this.#keyed, 'announceTab', {text: this.ghost.text, leadsOn: this.#tabLeadsOn()});
+      if (draft.revision !== revision || !draft.hasFocus) return;
+      const {text} = this.ghost;
+      // In Compare the grey text is that of a column; what was done last is announced by the page's own branch view, and first.
+      if (text && this.#keyed !== this.branches) dispatch(this.branches, 'announceConfirmed');
+      dispatch(this.#keyed, 'announceTab', {text, leadsOn: this.#tabLeadsOn()});
     });
   }
 

@@ -1029,7 +1029,7 @@ def test_where_everything_else_has_no_list_it_says_so_and_promises_no_click(benc
     view = likely()
     bench.show(view)
     more = bench.page.locator("#rest .more")
-    assert "A click lists the likeliest of them." in str(more.get_attribute("data-tip"))
+    assert "Choose it to list the likeliest of them." in str(more.get_attribute("data-tip"))
     bench.show(view | {"rest": []})
     expect(more.locator(".summary")).to_have_text("everything else: none of it is likely enough to be listed")
     assert more.is_disabled() and "click" not in str(more.get_attribute("data-tip"))

@@ -606,6 +606,8 @@ def test_what_a_person_does_in_compare_is_said_once_and_without_the_rows_before(
     page.locator("#document textarea").focus()
     said = said_after("Alt+1")
     assert sum("Inserted: “" in sentence for sentence in said) == 1, said
+    of_action = [sentence for sentence in said if sentence.startswith(("Inserted", "Tab inserts"))]
+    assert of_action[0].startswith("Inserted"), said
     assert sum("The likeliest beginnings, column 1" in sentence for sentence in said) == 1, said
     said += (undone := said_after("Control+z"))
     assert sum("Undone" in sentence for sentence in undone) == 1, undone

@@ -288,6 +288,21 @@ def test_a_tap_outside_the_note_of_a_held_token_closes_it(phone: Visit, elsewher
         expect(phone.page.locator("#branches .others")).to_be_visible()
 
 
+def test_a_row_that_is_swiped_closes_the_note_of_a_held_token(phone: Visit) -> None:
+    phone.control("depth").fill("30")
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    ban, token = phone.page.locator("#branches .note .ban"), phone.token(1, 0)
+    token.scroll_into_view_if_needed()
+    phone.hold(token)
+    expect(ban).to_be_visible()
+    token.evaluate("""token => {
+      const row = token.closest('.tokens');
+      row.scrollBy(getComputedStyle(row).direction === 'rtl' ? -60 : 60, 0);
+    }""")
+    expect(ban).to_be_hidden()
+
+
 def test_for_a_finger_numbers_do_not_look_like_keys_and_a_tapped_place_does_not_look_chosen(phone: Visit) -> None:
     phone.fill(TEXT)
     phone.wait_until_settled()

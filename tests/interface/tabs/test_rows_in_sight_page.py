@@ -159,7 +159,7 @@ def test_without_rows_the_key_and_the_button_say_the_same(tiny: Visit, tab: str,
     for key in keys:
         page.keyboard.press(key)
     said = page.locator(f"#{prefix}branches .announcement")  # the note shows it too, but not for long
-    expect(said).to_have_text("There are no rows: branching is paused. Alt+P continues it.")
+    expect(said).to_have_text("There are no rows: branching is paused. “Go on”, or Alt+P, continues it.")
     page.unroute("**/component_server/")
 
 

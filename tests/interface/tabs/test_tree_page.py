@@ -515,10 +515,25 @@ def test_a_drawing_too_small_for_words_has_boxes_that_are_read_by_pointing(tree:
     expect(label).to_be_hidden()
     assert box.evaluate(colour) != clear
     box.hover()
-    expect(tree.page.locator("#tree .tree-says")).to_contain_text("A click inserts the text up to here.")
+    expect(tree.page.locator("#tree .tree-says")).to_contain_text("Choose it to insert the text up to here.")
     tree.page.locator("#tree .zoom-in").click()
     expect(said).to_be_hidden()
     expect(label).to_be_visible()
+
+
+def test_the_sentence_of_a_node_is_in_sight_also_with_the_settings_open(tree: Visit) -> None:
+    tree.page.set_viewport_size({"width": 1280, "height": 800})
+    tree.control("top-p")
+    tree.page.evaluate("scrollTo(0, 0)")
+    draw_again(tree)
+    says = tree.page.locator("#tree .tree-says")
+    nodes(tree, "ahead").first.hover()
+    expect(says).to_contain_text("Choose it to insert the text up to here.")
+    tree.page.evaluate("scrollTo(0, 0)")
+    box = says.bounding_box()
+    assert box["y"] > 0 and box["y"] + box["height"] <= 800
+    figures = tree.page.locator("#tree .tree-figures").bounding_box()
+    assert figures["y"] > 800, "the settings are open"
 
 
 def test_a_finger_that_rests_on_a_node_reads_it_and_inserts_nothing(phone: Visit) -> None:
@@ -532,7 +547,7 @@ def test_a_finger_that_rests_on_a_node_reads_it_and_inserts_nothing(phone: Visit
     for _ in range(2):
         phone.hold(node)
         phone.page.wait_for_timeout(1500)
-        expect(said).to_contain_text("inserts the text up to here.")
+        expect(said).to_contain_text("insert the text up to here.")
         expect(ban).to_be_visible()
         assert phone.text == PROMPT
         phone.page.locator("#tree .tree-figures").tap()

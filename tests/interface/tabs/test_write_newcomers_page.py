@@ -378,7 +378,7 @@ def test_alt_and_down_say_why_they_lead_nowhere(visit: Visit) -> None:
     visit.type("Once")  # of a beginning of the first text rows may be known
     expect(page.locator("#branches[data-state=paused]")).to_be_attached()
     page.locator("#document textarea").press("Alt+ArrowDown")
-    paused = "There are no rows: branching is paused. Alt+P continues it."
+    paused = "There are no rows: branching is paused. “Go on”, or Alt+P, continues it."
     page.wait_for_function("why => heard.some(([said, seen]) => said === why && seen === why)", arg=paused)
     page.keyboard.press("Alt+p")
 

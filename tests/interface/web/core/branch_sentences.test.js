@@ -312,7 +312,7 @@ test('where everything else lists nothing it says why, and its tip promises no c
   assert.equal(why({}, true), '', 'more may be found');
   assert.match(why({temperature: 0}), /^nothing, at temperature 0$/);
   assert.match(why({top_p: 0.9}), /^nothing, by top-p 0.9$/);
-  assert.ok(words.elseTip(true).endsWith(' A click lists the likeliest of them.'));
+  assert.ok(words.elseTip(true).endsWith(' Choose it to list the likeliest of them.'));
   assert.doesNotMatch(words.elseTip(false), /click|…/);
 });
 

@@ -92,16 +92,16 @@ test('a pause keeps the rows and what was read', () => {
 
 test('a pause that a person asks for is announced once', () => {
   const paused = run([{type: 'status', state: 'paused'}], settled());
-  assert.equal(paused.announcement, 'Branching is paused. Alt+P continues it.');
+  assert.equal(paused.announcement, 'Branching is paused. “Go on”, or Alt+P, continues it.');
   assert.equal(run([{type: 'status', state: 'paused', note: 'Why.'}], settled()).announcement, settled().announcement);
 });
 
 test('a pause is not announced again over what was announced since, until branching goes on', () => {
   const paused = run([{type: 'status', state: 'paused'}], settled(1)), changed = [{type: 'expect', revision: 2}, {type: 'status', state: 'paused'}];
   assert.equal(run([{type: 'refuse'}, ...changed], paused).announcement, REFUSAL);
-  assert.equal(run([confirm('undone', 'x'), ...changed], paused).announcement, 'Undone: “x”. Branching is paused. Alt+P continues it.');
+  assert.equal(run([confirm('undone', 'x'), ...changed], paused).announcement, 'Undone: “x”. Branching is paused. “Go on”, or Alt+P, continues it.');
   assert.equal(run([confirm('resumed'), {type: 'status', state: 'settled'}, {type: 'status', state: 'paused'}], paused).announcement,
-    'Branching is paused. Alt+P continues it.');
+    'Branching is paused. “Go on”, or Alt+P, continues it.');
 });
 
 test('settings draw the same view anew', () => {
@@ -422,7 +422,7 @@ test('what is announced while settings change is said again before the rows, so 
   const rows = announcementSentence(run([heat(0.5)], settled()).drawn), said = (...events) => run([heat(0.5), ...events, REST], settled()).announcement;
   assert.equal(said({type: 'refuse'}), `${REFUSAL} ${rows}`);
   assert.equal(said(confirm('banned', ' sea'), {type: 'expect', revision: 2}, show(2, likelyView())), `Banned: “sea”. ${rows}`);
-  assert.equal(said({type: 'status', state: 'paused'}), `Branching is paused. Alt+P continues it. ${rows}`);
+  assert.equal(said({type: 'status', state: 'paused'}), `Branching is paused. “Go on”, or Alt+P, continues it. ${rows}`);
 });
 
 test('rows that are no longer drawn are no longer announced', () => {
@@ -476,7 +476,7 @@ test('where no rows follow, what a person has done is announced alone', () => {
   for (const end of ends) assert.equal(run([confirm('undone', 'x'), end], settled(1)).announcement, 'Undone: “x”.', JSON.stringify(end));
   assert.equal(run([confirm('hidden')], settled(1)).announcement, 'Grey text hidden.');
   assert.equal(run([confirm('unbanned', ' isn'), {type: 'expect', revision: 2}, {type: 'status', state: 'paused'}], settled(1)).announcement,
-    'Undone: the ban of “isn”. Branching is paused. Alt+P continues it.');
+    'Undone: the ban of “isn”. Branching is paused. “Go on”, or Alt+P, continues it.');
 });
 
 test('nothing says that branching is paused after it goes on', () => {

@@ -50,15 +50,15 @@ test('names for screen readers say the text, what it is, and its odds', () => {
 });
 
 test('a sentence says what a click does, and never that it does what it does not', () => {
-  assert.match(nodeSentence(node('ahead', ' saw')), /^“saw” 15.% after the text before it\. A click inserts the text up to here\.$/);
+  assert.match(nodeSentence(node('ahead', ' saw')), /^“saw” 15.% after the text before it\. Choose it to insert the text up to here\.$/);
   const parted = {children: [node('ahead', ' a'), node('ahead', ' b'), node('end', ''), node('rest', '')]};
-  assert.match(nodeSentence(node('ahead', ' saw', parted)), /before it\. A fork: 3 branches part here\. A click inserts/);
+  assert.match(nodeSentence(node('ahead', ' saw', parted)), /before it\. A fork: 3 branches part here\. Choose it to insert/);
   assert.equal(nodeSentence(node('typed', 'he', {here: true, ...parted})), 'Here your text ends. A fork: 3 branches part here.');
   assert.doesNotMatch(nodeSentence(node('ahead', ' saw', {children: parted.children.slice(2)})), /fork/);
-  assert.match(nodeSentence(node('seen', ' saw')), /^“saw” was seen and not taken\. 15.% .* A click goes back to where it was seen\.$/);
-  assert.match(nodeSentence(node('left', ' saw', {odds: null})), /^“saw” was left behind\. A click goes there; nothing is lost\.$/);
-  assert.match(nodeSentence(node('chosen', ' saw', {odds: null})), /^“saw” was chosen\. A click goes back to here; nothing is lost\.$/);
-  assert.match(nodeSentence(node('typed', '', {odds: null})), /^The start\. A click goes back to here/);
+  assert.match(nodeSentence(node('seen', ' saw')), /^“saw” was seen and not taken\. 15.% .* Choose it to go back to where it was seen\.$/);
+  assert.match(nodeSentence(node('left', ' saw', {odds: null})), /^“saw” was left behind\. Choose it to go there; nothing is lost\.$/);
+  assert.match(nodeSentence(node('chosen', ' saw', {odds: null})), /^“saw” was chosen\. Choose it to go back to here; nothing is lost\.$/);
+  assert.match(nodeSentence(node('typed', '', {odds: null})), /^The start\. Choose it to go back to here/);
   assert.equal(nodeSentence(node('typed', 'he', {here: true})), 'Here your text ends.');
   for (const state of ['rest', 'end']) assert.doesNotMatch(nodeSentence(node(state, '')), /click/);
   assert.match(nodeSentence(node('typed', `${'a'.repeat(50)}${'b'.repeat(50)}`)), /^“…a{10}b{50}” was typed/);
