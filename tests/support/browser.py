@@ -386,6 +386,18 @@ def visit_again(
 
 
 @contextmanager
+def requests_held(page: Any) -> Iterator[None]:
+    """Hold all calls of the page's own server functions back until the block ends."""
+    held: list[Any] = []
+    is_over = False
+    page.route("**/component_server/", lambda route: route.continue_() if is_over else held.append(route))
+    yield
+    is_over = True
+    for route in held:
+        route.continue_()
+
+
+@contextmanager
 def _looking(page: Any, viewport: dict[str, int], color_scheme: str) -> Iterator[None]:
     """The page in a window of this size, in these colours; afterwards as before, and light."""
     before = page.viewport_size

@@ -425,20 +425,15 @@ def test_a_click_in_any_column_shows_the_next_views_of_all_without_the_server(co
     dotted = compare.branches(1).locator(".token[data-ahead]").first
     inserted = str(dotted.get_attribute("data-text"))
     before = [compare.rows(index) for index in range(2)]
-    held: list[Any] = []
-    released: list[bool] = []
-    compare.page.route("**/component_server/", lambda route: route.continue_() if released else held.append(route))
-    dotted.click()
-    assert compare.visit.text == PROMPT + inserted
-    for index in range(2):
-        expect(compare.branches(index)).to_have_attribute("data-stale", "false")
-        expect(compare.branches(index)).to_have_attribute("data-state", "thinking")
-        assert compare.rows(index) != before[index]
-        assert len(compare.rows(index)) >= 3
-    shown = [[row[0] for row in compare.rows(index) if row] for index in range(2)]
-    released.append(True)
-    for route in held:
-        route.continue_()
+    with browsers.requests_held(compare.page):
+        dotted.click()
+        assert compare.visit.text == PROMPT + inserted
+        for index in range(2):
+            expect(compare.branches(index)).to_have_attribute("data-stale", "false")
+            expect(compare.branches(index)).to_have_attribute("data-state", "thinking")
+            assert compare.rows(index) != before[index]
+            assert len(compare.rows(index)) >= 3
+        shown = [[row[0] for row in compare.rows(index) if row] for index in range(2)]
     compare.settle()
     for index in range(2):
         own = [row[0] for row in compare.rows(index) if row]

@@ -105,14 +105,13 @@ PRESS_TAB_ON_GROWN_TEXT = """() => {
   const box = document.querySelector('#document textarea');
   const said = document.querySelector('#branches .tab-announcement');
   const grey = () => document.querySelector('#branches').branchView.rows()[0].pieces.map(({text}) => text).join('');
-  let announced = '', since = 0;
+  let announced = '';
   new MutationObserver(() => {
-    if (!said.textContent) return;
-    announced = grey();
-    since = performance.now();
+    const told = said.textContent && grey();
+    requestAnimationFrame(() => setTimeout(() => setTimeout(() => { announced = told; })));   // once it is painted
   }).observe(said, {subtree: true, childList: true, characterData: true});
   new MutationObserver((changes, observer) => {
-    if (!announced || performance.now() < since + 50 || grey().length <= announced.length) return;
+    if (!announced || grey().length <= announced.length) return;
     observer.disconnect();
     const before = box.value, grown = grey();
     box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab', bubbles: true, cancelable: true}));
@@ -149,19 +148,15 @@ NOTE_REFUSALS = """() => {
 def test_rows_of_another_text_refuse_the_key_and_insert_nothing_later(slow: Slow) -> None:
     slow.visit.fill(TEXT)
     slow.visit.wait_until_settled()
-    # Requests are held until the key has been pressed, so the rows are still those of the earlier text.
-    held: list[Any] = []
-    released: list[bool] = []
-    slow.visit.page.route("**/component_server/", lambda route: route.continue_() if released else held.append(route))
-    # A refusal is shown for a moment only, so the page itself notes it.
-    slow.visit.page.evaluate(NOTE_REFUSALS)
-    slow.visit.type(" x", delay=0)
-    slow.press("Alt+Shift+2")
-    slow.visit.page.wait_for_function("refusal => window.refusals.some(note => note.includes(refusal))", arg=REFUSAL)
-    assert slow.awaited.count() == 0
-    released.append(True)
-    for route in held:
-        route.continue_()
+    page = slow.visit.page
+    # Until the key has been pressed the rows are still those of the earlier text.
+    with browsers.requests_held(page):
+        # A refusal is shown for a moment only, so the page itself notes it.
+        page.evaluate(NOTE_REFUSALS)
+        slow.visit.type(" x", delay=0)
+        slow.press("Alt+Shift+2")
+        page.wait_for_function("refusal => window.refusals.some(note => note.includes(refusal))", arg=REFUSAL)
+        assert slow.awaited.count() == 0
     slow.visit.wait_until_settled()
     assert slow.visit.text == TEXT + " x"
 
@@ -215,18 +210,13 @@ def test_the_key_waits_also_before_there_are_any_rows(slow: Slow, key: int) -> N
     slow.visit.wait_until_prefetched()
     slow.visit.fill("")
     slow.visit.page.wait_for_selector("#branches[data-state=empty]")
-    held: list[Any] = []
-    released: list[bool] = []
-    slow.visit.page.route("**/component_server/", lambda route: route.continue_() if released else held.append(route))
-    slow.going.clear()
-    slow.visit.fill(TEXT)
-    slow.press(f"Alt+Shift+{key}")
-    browsers.expect(slow.note).to_contain_text(f"Branch {key} is inserted as soon as it is complete")
-    browsers.expect(slow.visit.page.locator("#branches .announcement")).to_contain_text(f"Branch {key} is inserted")
-    assert slow.visit.rows == 0
-    released.append(True)
-    for route in held:
-        route.continue_()
+    with browsers.requests_held(slow.visit.page):
+        slow.going.clear()
+        slow.visit.fill(TEXT)
+        slow.press(f"Alt+Shift+{key}")
+        browsers.expect(slow.note).to_contain_text(f"Branch {key} is inserted as soon as it is complete")
+        browsers.expect(slow.visit.page.locator("#branches .announcement")).to_contain_text(f"Branch {key} is inserted")
+        assert slow.visit.rows == 0
     browsers.expect(slow.awaited).to_have_attribute("data-branch", str(key - 1))
     assert slow.visit.text == TEXT
     slow.going.set()
