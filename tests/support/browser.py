@@ -51,8 +51,11 @@ REST = """async () => {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(done => setTimeout(done, 300));
 }"""
 """Timers of the page run in their order, however slow it is: one of these comes after whatever it waits with."""
-AFTER_PAINT = "() => new Promise(done => requestAnimationFrame(() => setTimeout(() => setTimeout(done))))"
-"""Until what the page has just changed is painted: Tab inserts only what a painted announcement has said."""
+ANNOUNCED = """text => [...document.querySelectorAll('.branch-view')].some(({branchView}) => {
+  const announced = branchView?.announcedTab();
+  return text === null ? announced : announced === text;
+})"""
+"""Whether a painted announcement has said that Tab inserts this text, or any if it is null."""
 FORGET = """async () => {
   const deleted = name => new Promise((done, failed) => {
     const request = indexedDB.deleteDatabase(name);
@@ -383,6 +386,12 @@ def visit_again(
         yield opened
     page.unroute_all()
     page.goto("about:blank")
+
+
+def accept_grey_text(page: Any, text: str | None = None) -> None:
+    """Press Tab once it is announced that Tab inserts this text, or any grey text: before, it would insert nothing."""
+    page.wait_for_function(ANNOUNCED, arg=text, timeout=PATIENCE)
+    page.keyboard.press("Tab")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.browser import Visit, expect, importing
+from tests.support.browser import Visit, accept_grey_text, expect, importing
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -559,8 +559,7 @@ def test_tab_passes_the_text_and_accepts_the_grey_text_only_while_it_is_written(
     expect(box).to_be_focused()
     page.keyboard.type("s")
     visit.wait_until_settled()
-    page.wait_for_function("() => document.querySelector('.mirror .ghost').textContent")
-    page.keyboard.press("Tab")
+    accept_grey_text(page)
     expect(box).to_be_focused()
     assert len(box.input_value()) > len(text + "s")
     hint = page.locator("#tab-key")
