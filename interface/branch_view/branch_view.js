@@ -416,11 +416,16 @@ export class BranchView {
   get #isEditable() { return this.root.dataset.editable !== undefined; }
 
   /**
-   * Open a field over a token, in which it can be changed.
+   * Open a field over a token, in which it can be changed. Where rows cannot be changed, a listener may say why.
    * @param {Target | null} target
    */
   edit(target) {
-    if (!target || 'other' in target || !this.#isEditable || !describe(this.state, target)?.editable) return;
+    if (!target || 'other' in target || !describe(this.state, target)?.editable) return;
+    if (!this.#isEditable) {
+      const detail = {because: ''};
+      if (!dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) this.refuse(detail.because);
+      return;
+    }
     const button = findAll(this.rows, `.branch[data-branch="${target.branch}"] .token`)[target.piece];
     if (button) this.editor.open(button, this.state.drawn.rows[target.branch], target.piece);
   }

@@ -27,6 +27,7 @@ def server(tiny_model: Model) -> Iterator[CompletionsServer]:
     served.close()
 
 
+@pytest.mark.slow
 def test_a_short_run_has_views_of_both_engines_in_turns_a_table_a_sentence_and_a_plot(
     tiny_model: Model, server: CompletionsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ def server(tiny_model: Model) -> Iterator[CompletionsServer]:
     served.close()
 
 
+@pytest.mark.slow
 def test_each_way_makes_its_requests_and_finds_the_same_branches(tiny_model: Model, server: CompletionsServer) -> None:
     arguments = parse(["remote", "--prompt", "40", "--k", "3", "--depth", "4", "--repeats", "2"])
     model = load_model(server.address, tokenizer=tiny_model.tokenizer)

@@ -114,6 +114,7 @@ def expected(model: Model, **fields: Any) -> dict[str, Any]:
     return {key: rows(view) for key, view in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_server_has_one_prefetching_request_at_a_time_from_many_pages(
     servers: list[CompletionsServer], byte_tokenizer: Any, sent: list[Sent], count: int
@@ -131,6 +132,7 @@ def test_a_server_has_one_prefetching_request_at_a_time_from_many_pages(
     close(loader)
 
 
+@pytest.mark.slow
 def test_a_person_who_asks_ends_a_prefetching_request_and_it_goes_on_after_the_persons_view(
     servers: list[CompletionsServer], byte_tokenizer: Any, tiny_model: Model, sent: list[Sent]
 ) -> None:

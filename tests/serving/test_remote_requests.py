@@ -108,6 +108,7 @@ def test_views_after_clicks_take_two_requests_for_many_of_them(
         assert [each.token_ids for each in view.result.branches] == [each.token_ids for each in local.branches]
 
 
+@pytest.mark.slow
 def test_two_people_at_a_slow_server_are_served_in_about_the_time_of_one(
     loader: ModelLoader, server: CompletionsServer
 ) -> None:

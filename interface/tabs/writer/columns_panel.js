@@ -45,6 +45,8 @@ export class ColumnsPanel extends EventTarget {
     this.addButton = find(element, '.add', HTMLButtonElement);
     this.parts = [coverOf(branches), branches].map(part => /** @type {HTMLElement} */ (part.cloneNode(true)));
     this.addButton.addEventListener('click', () => this.#add());
+    // Rows under other settings are announced also if they begin as those before.
+    this.addEventListener('change', () => setText(this.announcement, ''));
     this.#mirror();
     this.container.addEventListener('edit', event => {
       /** @type {CustomEvent} */ (event).detail.because = NO_EDITS;
@@ -232,6 +234,7 @@ export class ColumnsPanel extends EventTarget {
 
   #announce() {
     if (!this.active) return;
+    dispatch(this.branches, 'announceConfirmed');   // what was done comes before its rows
     const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0] ? spokenBeginning(rows[0], this.#before, 1) || 'end' : 'no branches'}`);
     setText(this.announcement, `The likeliest beginnings, ${counts.join('; ')}.`);
   }

@@ -10,14 +10,17 @@ export const MOST_EDITS = 8;   // of one view, as the server allows
  *   `pinned`: the pinned row that the change replaced
  */
 
+const CLOSING = /^[.,;:!?…)\]”»]+$/;
+
 /**
  * The text that takes the place of a token's: with its leading white space, unless a sign or white space was typed, or
- * nothing. Null where that changes nothing.
+ * nothing. A word in place of a closing sign gets a space. Null where that changes nothing.
  * @param {string} original
  * @param {string} typed
  */
 export function replacementText(original, typed) {
-  const before = original.match(/^\s*/)?.[0] ?? '', text = /^[\p{L}\p{N}]/u.test(typed) ? before + typed : typed;
+  const before = CLOSING.test(original) && /^\p{L}/u.test(typed) ? ' ' : original.match(/^\s*/)?.[0] ?? '';
+  const text = /^[\p{L}\p{N}]/u.test(typed) ? before + typed : typed;
   return text === '' || text === original ? null : text;
 }
 

@@ -497,6 +497,10 @@ export class BranchController {
       dispatch(keyed, 'refuse', {because: GUESS_FIRST});
       return true;
     }
+    if (rows().length && !rows()[branch]) {
+      dispatch(keyed, 'refuse', {because: `There is no branch ${branch + 1}.`});
+      return true;
+    }
     if (!rows()[branch]?.pieces[token]) return false;
     choose(branch, token, {byKeyboard: true});
     return true;

@@ -53,6 +53,7 @@ export class TextMirror {
   #ghost = '';
   #isNew = false;        // whether the ghost text has not been visible yet
   #breaksWord = false;   // whether the ghost text would continue the last word on the next line
+  #scrollsToEnd = false; // whether the next paint scrolls below the last line
   #frame = 0;   // the animation frame that will paint, or 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #counting;
@@ -99,15 +100,15 @@ export class TextMirror {
   /** @param {string} kind of the change */
   #changed(kind) {
     if (kind !== 'caret') this.#ghost = '';
-    this.#paintSoon();
-    this.#countSoon(kind === 'load' ? 0 : COUNT_SETTLES);
-    // The browser scrolls to the caret by itself only in a box that has the focus.
-    if (kind !== 'type' && kind !== 'caret' && this.draft.caret === this.draft.text.length) this.box.scrollTop = this.box.scrollHeight;
+    this.#moved(kind === 'load' ? 0 : COUNT_SETTLES);
   }
 
-  #moved() {
+  /** @param {number} [wait] milliseconds until the words are counted */
+  #moved(wait = COUNT_SETTLES) {
+    // The browser scrolls to the caret only in a box that has the focus, and not to the room below the last line.
+    this.#scrollsToEnd = this.draft.caret === this.draft.text.length && !this.draft.selected;
     this.#paintSoon();
-    this.#countSoon(COUNT_SETTLES);
+    this.#countSoon(wait);
   }
 
   /** @param {number} wait milliseconds */
@@ -139,6 +140,8 @@ export class TextMirror {
     const shown = this.ghostShown ? this.#ghost : '';
     if (!shown) ghost.textContent = '';
     this.box.dataset.ghost = shown ? 'shown' : '';
+    if (this.#scrollsToEnd) this.box.scrollTop = this.box.scrollHeight;
+    this.#scrollsToEnd = false;
     this.#scroll();
     if (shown && this.#isNew) this.#reveal(end, ghost);
   }

@@ -85,6 +85,7 @@ def test_a_document_stays_on_the_server_of_its_key(
     assert sum(bool(server.bodies) for server in servers) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 def test_a_server_that_is_killed_in_the_middle_of_lookaheads_changes_no_branch_of_thirty_documents(
     servers: list[CompletionsServer], connect: Callable[..., Model], tiny_model: Model, count: int

@@ -170,6 +170,12 @@ def test_temperatures_are_computed_in_the_page_and_drawn_on_the_server(compare: 
     compare.settle()
     shares = [float(compare.branches(index).locator(".branch").first.get_attribute("data-share")) for index in (0, 1)]
     assert shares[1] > shares[0]
+    compare.visit.listen("#compare > .announcement")
+    compare.column(1).locator("input").fill("0.31")
+    is_heard = "window.spoken.some(sentence => sentence.startsWith('The likeliest beginnings'))"
+    compare.page.wait_for_function(is_heard)  # also if the rows begin as before
+    compare.column(1).locator("input").fill("0.3")
+    compare.settle()
     compare.visit.control("mode").select_option("sampled")
     compare.settle()
     last = [sent for sent in compare.visit.asked if "columns" in sent][-1]
@@ -608,6 +614,16 @@ def test_what_a_person_does_in_compare_is_said_once_and_without_the_rows_before(
     of_action = [sentence for sentence in said if sentence.startswith(("Inserted", "Tab inserts"))]
     assert of_action[0].startswith("Inserted"), said
     assert sum("The likeliest beginnings, column 1" in sentence for sentence in said) == 1, said
+    said += (missing := said_after("Alt+9"))
+    assert "There is no branch 9." in missing
+    token = compare.token(1, 0, 0)
+    token.focus()
+    said += (refused := said_after("F2"))
+    assert "Rows can be changed in the view Rows, not in columns." in refused
+    said += (taken := said_after("Enter"))
+    assert [sentence.split()[0] for sentence in taken[:2]] == ["Inserted:", "The"], taken
+    compare.settle()
+    page.locator("#document textarea").focus()
     said += (undone := said_after("Control+z"))
     assert sum("Undone" in sentence for sentence in undone) == 1, undone
     said += (paused := said_after("Alt+p"))

@@ -74,6 +74,7 @@ def test_the_box_is_empty_and_usable_and_the_example_says_that_it_is_stored(firs
     assert first.page.locator("#branches").get_attribute("data-state") == "empty"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 1100, 900, 390])
 def test_the_mark_of_the_example_covers_no_word_of_the_sentence(first: Visit, width: int) -> None:
     first.page.set_viewport_size({"width": width, "height": 800})

@@ -104,6 +104,7 @@ def test_step_4_states_the_greedy_text_and_the_best_beam(default_model: Model) -
     assert found.odds[0].text == " analysis"
 
 
+@pytest.mark.slow
 def test_step_5_states_how_many_tokens_are_computed_with_the_cache_and_without_it(default_model: Model) -> None:
     found, stated = cache_experiment(default_model, **run_of(5)), figures()
     assert found.equal and found.prompt_tokens == 5

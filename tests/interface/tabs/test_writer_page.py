@@ -312,6 +312,20 @@ def test_one_tab_inserts_grey_text_after_the_focus_was_elsewhere(tiny: Visit, pa
 
 
 @pytest.mark.slow
+def test_below_the_last_line_of_a_long_text_there_is_room_wherever_the_caret_came_from(tiny: Visit) -> None:
+    box = tiny.page.locator("#document textarea")
+    below = "box => box.scrollHeight - box.clientHeight - box.scrollTop"
+    tiny.fill("\n".join(f"Line {number}" for number in range(60)))
+    for keys in (["Control+Home", "Control+End"], ["Enter", "x"]):
+        press(tiny, *keys)
+        tiny.page.wait_for_timeout(300)
+        assert box.evaluate(below) <= 1
+    press(tiny, "Control+Home")
+    tiny.page.wait_for_timeout(300)
+    assert box.evaluate("box => box.scrollTop") < 30, "the room above the first line"
+
+
+@pytest.mark.slow
 def test_grey_text_is_announced_again_after_the_text_has_changed(tiny: Visit) -> None:
     ghost = ghost_after_prompt(tiny)
     tiny.page.keyboard.type("x")
@@ -930,6 +944,7 @@ def test_a_banned_token_is_not_offered_until_it_is_allowed(tiny: Visit) -> None:
     tiny.page.wait_for_function(HAS, arg=[banned, True], timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_after_a_ban_is_lifted_by_keys_the_focus_is_on_the_next_one_or_on_the_settings(tiny: Visit) -> None:
     tiny.type(PROMPT)
     for count in (1, 2):

@@ -10,7 +10,10 @@ test('a word that is typed keeps the white space before it, a sign does not, and
   assert.equal(replacementText(' sea', ','), ',');
   assert.equal(replacementText(' sea', ' sky'), ' sky');
   assert.equal(replacementText(' sea', '3'), ' 3');
-  assert.equal(replacementText(',', 'and'), 'and');
+  for (const sign of [',', '.', '…', '”', '?!']) assert.equal(replacementText(sign, 'and'), ' and');
+  for (const sign of ['-', '’', '“', '(']) assert.equal(replacementText(sign, 'and'), 'and');
+  assert.equal(replacementText('.', '5'), '5');
+  assert.equal(replacementText('.', '!'), '!');
   for (const typed of ['sea', ' sea', '']) assert.equal(replacementText(' sea', typed), null);
 });
 
