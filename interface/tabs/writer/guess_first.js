@@ -152,7 +152,7 @@ export class GuessFirst extends EventTarget {
     this.#end(now, {hadFocus: checked.focused});
     const drawn = this.view().drawn(), {rows} = drawn, known = Math.max(LEAST, probabilityOfGuess(drawn, {probability, texts, words, error}));
     this.#keep(addGuess(this.#score, known));
-    this.#say(guessSentence(guess, {probability: known, texts, words}, rowPhrase(rows, texts, guess), under));
+    this.#say(guessSentence(guess, {probability: known, texts, words}, rowPhrase(rows, texts, guess, drawn.wordError === null ? known : undefined), under));
     // On a phone the rows that have come are above it.
     this.said.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }

@@ -65,16 +65,18 @@ function formatBits(bits) {
 
 /**
  * Which row a guess is, as a phrase; or whose beginning, or that it is none.
- * @param {Pick<DrawnRow, 'pieces' | 'ended'>[]} rows
+ * @param {(Pick<DrawnRow, 'pieces' | 'ended'> & Partial<Pick<DrawnRow, 'share'>>)[]} rows
  * @param {string[]} texts the guess as it may continue the text
  * @param {string} guess
+ * @param {number} [probability] of the guess, where the shares of the rows are of tokens
  */
-export function rowPhrase(rows, texts, guess) {
+export function rowPhrase(rows, texts, guess, probability) {
   const own = rowOfGuess(rows, texts), longer = own < 0 ? rowBegunByGuess(rows, texts, guess) : null;
   if (longer) return `not a row of its own: only as the beginning of ${quotedText(longer.word)}, row ${longer.row + 1}`;
   if (own < 0) return 'not among the rows';
   const isWhole = rows[own].ended || rows[own].pieces.some(piece => piece.ends >= 1);
-  return `row ${own + 1}${isWhole ? '' : ', where the word may go on'}`;
+  const {share} = rows[own], countsMore = probability !== undefined && share && share.p > probability && formatPercent(share) !== formatPercent({p: probability});
+  return `row ${own + 1}${isWhole ? '' : ', where the word may go on'}${countsMore ? ', whose share counts all words that begin with its first token' : ''}`;
 }
 
 /**

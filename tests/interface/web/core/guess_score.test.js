@@ -33,6 +33,14 @@ test('a guess that a longer word of a row begins with is said to be that', () =>
   assert.equal(rowPhrase(ended, [' shad'], 'shad'), 'row 1', 'the text ends there');
 });
 
+test('where shares are of tokens and larger than the odds of the word, it is said what they count', () => {
+  const rows = [{...row([' night', 1]), share: {p: 0.028}}], of = probability => rowPhrase(rows, [' night'], 'night', probability);
+  assert.equal(of(0.024), 'row 1, whose share counts all words that begin with its first token');
+  assert.equal(of(0.02801), 'row 1');
+  assert.equal(of(0.02799), 'row 1', 'both figures are shown as 2.8 %');
+  assert.equal(of(undefined), 'row 1');
+});
+
 test('a word that goes on with a sign is no longer word', () => {
   assert.equal(rowPhrase([row([' sea-', 0], ['side', 1])], [' sea', 'sea'], 'sea'), 'not among the rows');
   assert.equal(rowPhrase([row([' seá', 1])], [' se', 'se'], 'se'), 'not a row of its own: only as the beginning of “seá”, row 1');
