@@ -25,6 +25,7 @@ const NO_PICTURE = 'The picture could not be saved; try SVG.';
 const DRAWS = 10_000;
 const PLOT_INTERVAL = 500;   // milliseconds between two drawings of the plot while tokens are drawn
 const TREE_HEIGHT = 560;     // pixels that the whole tree fits into, unless its letters become too small; Fit makes them smaller
+const NEAR = 0.85;          // of the picture's height: the prompt and the first token of a text are seen together
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {
   prompt: 'text', tokens: {low: 1, high: 40}, greedy: 'switch', samples: {low: 0, high: 8}, beams: {low: 0, high: 6},
@@ -201,12 +202,14 @@ class DecodingPage extends ExperimentPage {
     showPointed(this.pointed, words.pointSentence(this.hasBeams), false);
   }
 
-  /** Scroll the tree so that the prompt, from which it grows, is in the middle of the picture's left edge. */
+  /** Scroll the tree to its left edge, with the prompt and the first token of the first text in sight, or the prompt alone. */
   #showRoot() {
     const {picture} = this, root = picture.querySelector('[data-key=""]');
+    const first = picture.querySelector(`[data-key="${this.tree?.children[0]?.key}"]`);
     if (!root) return;
-    const {top, height} = root.getBoundingClientRect(), from = picture.getBoundingClientRect().top;
-    picture.scrollTo(0, picture.scrollTop + top + height / 2 - from - picture.clientHeight / 2);
+    const prompt = middleOf(root), token = first ? middleOf(first) : prompt;
+    const isNear = Math.abs(token - prompt) < NEAR * picture.clientHeight, shown = isNear ? (prompt + token) / 2 : prompt;
+    picture.scrollTo(0, picture.scrollTop + shown - picture.getBoundingClientRect().top - picture.clientHeight / 2);
   }
 
   /** Say what the node is that is pointed at. @param {Element} target */
@@ -216,6 +219,12 @@ class DecodingPage extends ExperimentPage {
     for (const path of key ? prefixesOf(key) : []) node = node?.children.find(child => child.key === path) ?? null;
     if (key && node) showPointed(this.pointed, nodeSentence(node), true);
   }
+}
+
+/** @param {Element} element */
+function middleOf(element) {
+  const {top, height} = element.getBoundingClientRect();
+  return top + height / 2;
 }
 
 /** What the chances of the next token depend on, as a text: the prompt and the sampling options of a run. @param {Run} run */

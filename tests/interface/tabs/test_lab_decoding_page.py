@@ -210,6 +210,27 @@ def test_fit_shows_the_whole_tree_and_its_letters_can_be_made_larger_again(tiny:
     assert tree.evaluate("one => one.firstElementChild.getScreenCTM().a") == pytest.approx(readable, abs=0.01)
 
 
+@in_a_browser
+def test_a_tree_begins_with_the_prompt_and_the_first_token_of_the_greedy_text_in_sight(
+    tiny: Visit, tiny_page: str
+) -> None:
+    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=20&samples=2&beams=3&seed=4")
+    tree = page.locator("#lab-decoding .tree")
+    seen = tree.evaluate(
+        """tree => {
+          const outer = tree.getBoundingClientRect();
+          const [root, ...others] = tree.querySelectorAll('[data-key]');
+          const first = others.find(({dataset}) => !dataset.key.includes(' '));
+          const inside = one => {
+            const {top, bottom} = one.getBoundingClientRect();
+            return top >= outer.top && bottom <= outer.bottom;
+          };
+          return [root.dataset.key, inside(root), inside(first), tree.scrollHeight > tree.clientHeight];
+        }"""
+    )
+    assert seen == ["", True, True, True]
+
+
 IN_SIGHT = """tree => {
   const {left, right, top} = tree.getBoundingClientRect();
   for (let y = Math.max(0, top) + 20; y < innerHeight - 140; y += 6)
