@@ -18,6 +18,7 @@ import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 const KEYS = 9;         // rows that a digit accepts
 const LONG_FIGURE = 7;  // characters of a share that the column has room for
 const MOST_SIGNS = 3;   // signs for tokens without a whole character
+const BRACKET = 'A fork: here, where your text ends, these rows part.';
 
 /** @param {number} number of a row */
 const keySentence = number => `Row ${number}: Alt+${number} in the text accepts its next word, and so does ${number} while the focus is on a row.`;
@@ -46,6 +47,9 @@ function makeRow(container, index) {
   const share = appendNew(node, 'div', 'share');
   appendNew(share, 'span', 'figure');
   appendNew(appendNew(share, 'span', 'bar'), 'i', 'fill');
+  const bracket = appendNew(node, 'span', 'bracket');
+  bracket.setAttribute('aria-hidden', 'true');   // the rows' names say where they part
+  bracket.dataset.tip = BRACKET;
   Object.assign(appendNew(node, 'div', 'tokens'), {dir: 'auto', tabIndex: -1});
   const onward = make('span', {className: 'onward', ariaHidden: 'true'});
   node.append(onward);

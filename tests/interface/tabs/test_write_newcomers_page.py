@@ -534,6 +534,15 @@ def test_settings_with_a_word_to_steer_by_are_open_after_a_reload(visit: Visit) 
     expect(visit.page.locator("#steer-word")).to_have_value("the")
 
 
+def test_the_bracket_of_a_fork_has_a_sentence_where_it_is_pointed_at(visit: Visit) -> None:
+    visit.type("The old keeper")
+    visit.wait_until_settled()
+    row = visit.page.locator("#branches .branch[data-bracket=arm]").first
+    box, line = row.bounding_box(), row.evaluate("row => getComputedStyle(row, '::before').insetInlineStart")
+    visit.page.mouse.move(box["x"] + float(line.removesuffix("px")) + 1, box["y"] + box["height"] / 2)
+    expect(visit.page.locator(".tip")).to_have_text("A fork: here, where your text ends, these rows part.")
+
+
 def test_the_tree_has_no_sentence_about_rows_below_it(visit: Visit) -> None:
     visit.type("The old keeper")
     visit.wait_until_settled()
