@@ -416,7 +416,8 @@ export class BranchView {
   get #isEditable() { return this.root.dataset.editable !== undefined; }
 
   /**
-   * Open a field over a token, in which it can be changed. Where rows cannot be changed, a listener may say why.
+   * Open a text field over a token to change it. Where rows cannot be changed, as in Compare, show the reason that a listener of
+   * the `edit` event gives.
    * @param {Target | null} target
    */
   edit(target) {

@@ -47,9 +47,9 @@ function makeRow(container, index) {
   const share = appendNew(node, 'div', 'share');
   appendNew(share, 'span', 'figure');
   appendNew(appendNew(share, 'span', 'bar'), 'i', 'fill');
-  const bracket = appendNew(node, 'span', 'bracket');
-  bracket.setAttribute('aria-hidden', 'true');   // the rows' names say where they part
-  bracket.dataset.tip = BRACKET;
+  const bracket = makeTipped('', 'bracket', BRACKET);
+  bracket.ariaHidden = 'true';   // the names of the rows say where they part
+  node.append(bracket);
   Object.assign(appendNew(node, 'div', 'tokens'), {dir: 'auto', tabIndex: -1});
   const onward = make('span', {className: 'onward', ariaHidden: 'true'});
   node.append(onward);

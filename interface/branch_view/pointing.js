@@ -24,7 +24,7 @@ export class Pointing {
     root.addEventListener('pointerover', event => this.#onOver(event));
     root.addEventListener('pointermove', event => this.#onMove(event));
     root.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#aim(null, LEAVING); });
-    // A finger that rests points without choosing, until another place is tapped or the row is swiped.
+    // A long press selects a token without accepting it, until another place is tapped or the row is scrolled.
     root.addEventListener('hold', event => {
       this.#aim(closestTo(event, CHOICES), 0, true);
       atNextClick(() => { if (this.isHeld) this.#aim(null, 0); }, '.note');

@@ -202,7 +202,7 @@ class DecodingPage extends ExperimentPage {
     showPointed(this.pointed, words.pointSentence(this.hasBeams), false);
   }
 
-  /** Scroll the tree to its left edge, with the prompt and the first token of the first text in sight, or the prompt alone. */
+  /** Scroll to the left edge of the tree, with the prompt and the first token of the first text visible if both fit, else the prompt. */
   #showRoot() {
     const {picture} = this, root = picture.querySelector('[data-key=""]');
     const first = picture.querySelector(`[data-key="${this.tree?.children[0]?.key}"]`);

@@ -166,9 +166,9 @@ export function otherLabel(other, typed = '') {
 }
 
 /**
- * The label of a continuation, after the letters of the word that it continues.
- * @param {string} typed the end of the text before it
- * @param {{text: string | null, end: boolean}} continuation
+ * The label of a continuation. If it completes the last word of the text, the letters of that word and a dot come first: "warm·er".
+ * @param {string} typed the end of the text before the continuation
+ * @param {{text: string | null, end: boolean}} continuation `end`: whether the text ends there
  */
 export function labelAfter(typed, continuation) {
   const letters = continuedLetters(typed, continuation.text ?? '');

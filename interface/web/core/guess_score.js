@@ -68,7 +68,7 @@ function formatBits(bits) {
  * @param {(Pick<DrawnRow, 'pieces' | 'ended'> & Partial<Pick<DrawnRow, 'share'>>)[]} rows
  * @param {string[]} texts the guess as it may continue the text
  * @param {string} guess
- * @param {number} [probability] of the guess, where the shares of the rows are of tokens
+ * @param {number} [probability] of the guess; given if the rows show odds of tokens, whose shares may count longer words too
  */
 export function rowPhrase(rows, texts, guess, probability) {
   const own = rowOfGuess(rows, texts), longer = own < 0 ? rowBegunByGuess(rows, texts, guess) : null;

@@ -13,9 +13,10 @@ export const MOST_EDITS = 8;   // of one view, as the server allows
 const CLOSING = /^[.,;:!?…)\]”»]+$/;
 
 /**
- * The text that takes the place of a token's: with its leading white space, unless a sign or white space was typed, or
- * nothing. A word in place of a closing sign gets a space. Null where that changes nothing.
- * @param {string} original
+ * The text that replaces a token. A typed word or number keeps the leading white space of the token; a word that replaces a
+ * closing sign, as a comma, gets a space. A sign, or a text with white space of its own, is taken as it was typed. Null if
+ * nothing was typed, or the text stays the same.
+ * @param {string} original text of the token
  * @param {string} typed
  */
 export function replacementText(original, typed) {

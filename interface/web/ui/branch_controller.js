@@ -404,7 +404,7 @@ export class BranchController {
     afterPaint(() => {
       if (draft.revision !== revision || !draft.hasFocus) return;
       const {text} = this.ghost;
-      // In Compare the grey text is that of a column; what was done last is announced by the page's own branch view, and first.
+      // In Compare a column announces what Tab inserts, and the page's own branch view the last action, which has to come first.
       if (text && this.#keyed !== this.branches) dispatch(this.branches, 'announceConfirmed');
       dispatch(this.#keyed, 'announceTab', {text, leadsOn: this.#tabLeadsOn()});
     });

@@ -36,9 +36,9 @@ const STILL = 8;   // pixels that a pointer may move while it is down
 export const isStill = (pressed, event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) <= STILL;
 
 /**
- * Call a function at the next click, of the whole page, that is on none of these elements.
+ * Call a function once, at the next click anywhere on the page except inside certain elements.
  * @param {() => void} run
- * @param {string} [selector] of the elements
+ * @param {string} [selector] CSS selector of the elements inside which a click does not count; none unless given
  */
 export function atNextClick(run, selector = ':not(*)') {
   const onClick = (/** @type {MouseEvent} */ event) => {

@@ -53,7 +53,7 @@ export class TextMirror {
   #ghost = '';
   #isNew = false;        // whether the ghost text has not been visible yet
   #breaksWord = false;   // whether the ghost text would continue the last word on the next line
-  #scrollsToEnd = false; // whether the next paint scrolls below the last line
+  #scrollsToEnd = false; // whether the next paint scrolls the box to its end
   #frame = 0;   // the animation frame that will paint, or 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #counting;
@@ -105,7 +105,7 @@ export class TextMirror {
 
   /** @param {number} [wait] milliseconds until the words are counted */
   #moved(wait = COUNT_SETTLES) {
-    // The browser scrolls to the caret only in a box that has the focus, and not to the room below the last line.
+    // The browser scrolls to the caret only in a box that has the focus, and leaves the padding below the last line out of sight.
     this.#scrollsToEnd = this.draft.caret === this.draft.text.length && !this.draft.selected;
     this.#paintSoon();
     this.#countSoon(wait);

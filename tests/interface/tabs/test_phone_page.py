@@ -172,7 +172,7 @@ WATCH_PAINTED_PLACE = """element => {
   }).observe(probe);
   grow();
 }"""
-"""Notes in each frame where an element is painted: after the page's own observers have scrolled, which came first."""
+"""Records the position of an element in every frame, after the ResizeObservers that were created before have run."""
 
 
 @pytest.mark.browser

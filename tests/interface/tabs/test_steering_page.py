@@ -88,7 +88,7 @@ def test_a_token_is_changed_and_the_rest_of_the_row_follows_from_there(
     assert text.strip() == "zebra"
     row = next(row for row in range(5) if "zebra" in "".join(visit.pieces(row)))
     pieces = visit.pieces(row)
-    # A word has the space of the token whose place it takes; in the place of a comma it gets one.
+    # A word that replaces a token keeps its leading space, and one that replaces a comma gets a space.
     assert "".join(pieces).startswith(before[2][0] + " zebra")
     assert [visit.pieces(other) for other in range(5) if other != row] == [one for one in before if one != before[2]]
     document = Document(default_model, PROMPT + ".")

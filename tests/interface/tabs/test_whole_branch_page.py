@@ -151,7 +151,7 @@ def test_rows_of_another_text_refuse_the_key_and_insert_nothing_later(slow: Slow
     page = slow.visit.page
     # Until the key has been pressed the rows are still those of the earlier text.
     with browsers.requests_held(page):
-        # A refusal is shown for a moment only, so the page itself notes it.
+        # A refusal is shown only briefly, so a script in the page records it.
         page.evaluate(NOTE_REFUSALS)
         slow.visit.type(" x", delay=0)
         slow.press("Alt+Shift+2")
