@@ -88,13 +88,21 @@ def script() -> Iterator[Script]:
         process.stdin.close()
 
 
+@dataclass(frozen=True)
+class Step:
+    before: State
+    after: State
+    inserts: bool
+    """Whether the person wrote something; else they only removed."""
+
+
 @dataclass
 class Writer:
     """A person who writes in the page, and the model of what they do: snapshots of the text, none of them computed."""
 
     script: Script
     state: State = field(default_factory=State)
-    steps: list[tuple[State, State]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     position: int = 0
     left: list[State] = field(default_factory=list)
     births: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -119,17 +127,17 @@ class Writer:
             marks[start:end] = [True] * (end - start)
         assert marks == [author == "chosen" for author, *_ in wanted]
 
-    def step(self, before: State, after: State) -> None:
+    def step(self, before: State, after: State, *, inserts: bool = True) -> None:
         """Add a step, unless the text stays the same: then whoever wrote a character is still its author."""
         if after.text == before.text:
             self.state = replace(before, start=after.start, end=after.end)
             return
         gone = self.steps[self.position :]
-        while gone and len(gone[-1][1].characters) < len(gone[-1][0].characters) and not inserted(*gone[-1]):
+        while gone and not gone[-1].inserts:
             gone.pop()
         # Those that a later undone step had removed words from are kept too; history.test.js says which exactly.
-        self.left.extend(undone for _, undone in gone)
-        self.steps[self.position :] = [(before, after)]
+        self.left.extend(undone.after for undone in gone)
+        self.steps[self.position :] = [Step(before, after, inserts)]
         del self.steps[:-MOST_STEPS]
         self.position = len(self.steps)
         self.state = after
@@ -178,7 +186,7 @@ class Writer:
 
     def cut(self, start: int, length: int, text: str) -> None:
         if self.state.start < self.state.end:
-            self.step(self.state, self.state.put([]))
+            self.step(self.state, self.state.put([]), inserts=False)
             self.check(self.script.do("cut"))
 
     def delete(self, start: int, length: int, text: str) -> None:
@@ -190,7 +198,7 @@ class Writer:
         units = (state.units(state.start) - state.units(state.start - back), 0)
         if forward:
             units = (0, state.units(state.end + forward) - state.units(state.end))
-        self.step(state, state.put([], back, forward))
+        self.step(state, state.put([], back, forward), inserts=False)
         self.check(self.script.do("delete", *units))
 
     def accept(self, start: int, length: int, text: str) -> None:
@@ -215,13 +223,13 @@ class Writer:
         for _ in range(1 + start % 4):
             if self.position:
                 self.position -= 1
-                self.state = self.steps[self.position][0]
+                self.state = self.steps[self.position].before
             self.check(self.script.do("undo"))
 
     def redo(self, start: int, length: int, text: str) -> None:
         for _ in range(1 + start % 3):
             if self.position < len(self.steps):
-                self.state = self.steps[self.position][1]
+                self.state = self.steps[self.position].after
                 self.position += 1
             self.check(self.script.do("redo"))
 
@@ -233,18 +241,18 @@ class Writer:
         seen = self.script.do("reenter", start)
         moment = seen["answer"]
         if moment is not None and moment["done"]:
-            tips = [self.steps[moment["at"] - 1][1]] if moment["kind"] != "left" else self.left
+            tips = [self.steps[moment["at"] - 1].after] if moment["kind"] != "left" else self.left
             candidates = [tip for tip in tips if tip.text == seen["text"]]
             assert candidates, "the text of that moment"
             tip = next((tip for tip in candidates if authors_of(tip) == authors_of(seen)), candidates[-1])
             selection = [tip.index(units) for units in seen["selection"]]
-            self.step(self.state, replace(tip, start=selection[0], end=selection[1]))
+            restored = replace(tip, start=selection[0], end=selection[1])
+            self.step(self.state, restored, inserts=has_inserted(self.state.text, restored.text))
         self.check(seen)
 
 
-def inserted(before: State, after: State) -> bool:
-    """Whether a step that shortened the text inserted something."""
-    old, new = before.text, after.text
+def has_inserted(old: str, new: str) -> bool:
+    """Whether the smallest change from one text to another inserts something."""
     most = min(len(old), len(new))
     head = next((count for count in range(most) if old[count] != new[count]), most)
     tail = next((count for count in range(most - head) if old[-1 - count] != new[-1 - count]), most - head)
@@ -300,6 +308,18 @@ def write_at_random(script: Script, examples: int) -> int:
 
     run()
     return done
+
+
+def test_a_letter_typed_over_a_selection_that_ends_with_it_is_an_abandoned_text(script: Script) -> None:
+    writer = Writer(script)
+    for letter in "a.":
+        writer.type(0, 0, letter)
+    writer.move(0, 3, "")
+    writer.type(0, 0, ".")  # "a." becomes ".", which looks like a deletion of "a"
+    writer.undo(1, 0, "")
+    writer.type(0, 0, "a")
+    writer.reenter(0, 0, "")
+    assert writer.state.text == "."
 
 
 def test_no_character_is_attributed_wrongly(script: Script) -> None:
