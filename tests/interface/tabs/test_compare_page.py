@@ -375,8 +375,10 @@ def test_an_instruction_can_begin_a_text(compare: Compare) -> None:
     compare.settle()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_of_the_columns_is_wider_than_the_window(compare: Compare, width: int) -> None:
+@pytest.mark.parametrize(("width", "side_by_side"), [(1280, 3), (1100, 2), (390, 1)])
+def test_as_many_columns_stand_side_by_side_as_the_window_has_room_for(
+    compare: Compare, width: int, side_by_side: int
+) -> None:
     compare.page.set_viewport_size({"width": width, "height": 844})
     compare.visit.type(PROMPT)
     compare.visit.wait_until_settled()  # on phones the controls are below the rows, and move as these appear
@@ -388,7 +390,7 @@ def test_nothing_of_the_columns_is_wider_than_the_window(compare: Compare, width
     assert widths[0] <= widths[1], widths
     columns = compare.page.locator("#compare .compared")
     lefts = columns.evaluate_all("all => all.map(one => Math.round(one.getBoundingClientRect().x))")
-    assert len(set(lefts)) == (1 if width == 390 else 2), lefts
+    assert len(set(lefts)) == side_by_side, lefts
     compare.page.set_viewport_size({"width": 1280, "height": 720})
 
 
