@@ -23,7 +23,7 @@ export class Instruction extends EventTarget {
   constructor({toggle, off, field, area, hint, choice}) {
     super();
     this.hint = hint;
-    this.plain = hint.textContent ?? '';
+    this.plain = [...hint.childNodes];
     this.choice = choice;
     this.toggle = toggle;
     this.off = off;
@@ -80,7 +80,7 @@ export class Instruction extends EventTarget {
     this.area.hidden = this.hints;
     this.choice.hidden = this.#inColumns;
     this.hint.hidden = !this.hints;
-    this.hint.textContent = this.#inColumns ? IN_COLUMNS : this.plain;
+    this.hint.replaceChildren(...(this.#inColumns ? [IN_COLUMNS] : this.plain));
   }
 
   #announce() {

@@ -27,6 +27,8 @@ const SELECTION = 'A selection pauses branching.';
  * @type {Record<string, [string, string]>}
  */
 const BAN_KINDS = {take: ['allowed', 'banned'], undo: ['bannedAgain', 'unbanned'], redo: ['allowedAgain', 'rebanned']};
+/** The kinds of steps that take messages out of a conversation. */
+const LEAVES_CONVERSATION = new Set(['anew', 'edit']);
 /**
  * What is announced of a step of the text, by its verb: where the text has left the box, and where it was inserted.
  * @type {Record<string, [string, string]>}
@@ -150,7 +152,8 @@ export class BranchController {
     draft.box.addEventListener('blur', () => dispatch(this.#keyed, 'announceTab', {text: null}));
     draft.box.addEventListener('focus', () => this.#announceTab());
     onDetail(draft, 'change', ({kind, text, isInserted, step}) => {
-      if (STEP_KINDS[kind]) this.#confirm(kind === 'undo' && step === 'anew' ? 'conversationRestored' : STEP_KINDS[kind][Number(isInserted)], text);
+      if (kind === 'undo' && LEAVES_CONVERSATION.has(step ?? '')) this.#confirm('conversationRestored', isInserted ? text : '');
+      else if (STEP_KINDS[kind]) this.#confirm(STEP_KINDS[kind][Number(isInserted)], text);
       if (!PROMPT_KINDS.includes(kind)) this.edits.textChanged();
       if (kind !== 'accept') this.#update(kind, step);
     });

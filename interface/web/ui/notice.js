@@ -17,6 +17,7 @@ export class Notice {
   constructor(element) {
     this.element = element;
     this.sentence = find(element, '.sentence');
+    this.offered = find(element, '.offered');   // names the button after the sentence, for screen readers
     this.button = find(element, '.action');
     this.button.addEventListener('click', () => {
       const run = this.#action?.run;
@@ -34,21 +35,25 @@ export class Notice {
    */
   show(sentence, action = null, {stays = Boolean(action)} = {}) {
     clearTimeout(this.#timer);
-    this.#action = action;
     this.#setText(sentence);
-    this.button.textContent = action?.label ?? '';
-    this.button.hidden = !action;
+    this.#offer(action);
     this.element.classList.add('said');
     if (!stays) this.#timer = setTimeout(() => this.clear(), SHOWN_FOR);
   }
 
   clear() {
     clearTimeout(this.#timer);
-    this.#action = null;
     this.element.classList.remove('said');
     this.#setText('');
-    this.button.textContent = '';
-    this.button.hidden = true;
+    this.#offer(null);
+  }
+
+  /** @param {NoticeAction | null} action */
+  #offer(action) {
+    this.#action = action;
+    this.offered.textContent = action ? ` Button: ${action.label}.` : '';
+    this.button.textContent = action?.label ?? '';
+    this.button.hidden = !action;
   }
 
   /** @param {string} text */

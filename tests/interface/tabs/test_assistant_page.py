@@ -248,7 +248,11 @@ def test_going_back_says_that_something_is_kept_only_if_something_followed(talki
         talking.send(content)
     talking.edit(2)
     assert talking.notice == "Back to message 2."
+    said = talking.page.locator(".talking .notice [role=status]")
+    assert said.text_content() == "Back to message 2. Button: Undo.", "and nothing of the button that closes it"
     talking.press(".talking .undo")
+    announced = talking.page.locator("#chat-branches .announcement")
+    browsers.expect(announced).to_contain_text("Undone: the conversation is back.")
     talking.fill("Thank you.")
     talking.edit(2)
     assert talking.notice == "Back to message 2. What followed is kept under “Sent and abandoned messages”."

@@ -67,6 +67,8 @@ def test_the_box_is_empty_and_usable_and_the_example_says_that_it_is_stored(firs
     assert first.page.locator("#document textarea").is_editable()
     assert first.page.locator(".cover .stored").inner_text() == "Recorded example"
     assert first.page.locator(".cover .stored").is_visible()
+    first.page.locator(".cover .stored").hover()
+    expect(first.page.locator(".tip")).to_contain_text("computed earlier, as an example")
     said = first.page.locator("#branches .note .words").inner_text()
     assert "the settings take effect" in said and "SmolLM2-135M-Instruct" in said
     assert first.rows == 5

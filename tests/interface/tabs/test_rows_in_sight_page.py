@@ -112,6 +112,16 @@ def test_the_tab_key_goes_down_the_write_tab_too_as_the_window_becomes_narrow(ti
             assert bottom > top, f"{after} stands above {before}, which the Tab key reaches first"
 
 
+def test_on_a_phone_two_rows_are_seen_under_the_text_before_the_page_is_scrolled(phone: Visit) -> None:
+    phone.page.set_viewport_size({"width": 390, "height": 664})  # what a phone's browser leaves of 844
+    phone.type("The old lighthouse keeper")
+    phone.wait_until_settled()
+    phone.page.evaluate("scrollTo(0, 0)")
+    expect(phone.page.locator("#document textarea")).to_be_in_viewport(ratio=1)
+    for row in range(2):
+        expect(phone.page.locator(f"#branches [data-branch='{row}']").first).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("tab", PREFIXES)
 def test_on_a_phone_three_rows_are_seen_below_the_text_and_the_controls(tiny: Visit, tab: str) -> None:
     branches = open_with_rows(tiny, tab, SIZES["phone"])
