@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -114,12 +114,11 @@ class CompiledForward:
             start = layers[0].get_seq_length()
             visible = tree_mask[..., : start + tree_mask.shape[2]]
             trees.append(TreeRows(start, visible, [(layer.keys, layer.values) for layer in layers]))
-        if len(rows) <= ROWS:
-            return self.compiled(rows, rope, trees)
-        parts = [part for tree in trees for part in tree.parts(ROWS)]
-        sizes = [part.count for part in parts]
-        each = zip(rows.split(sizes), rope.split(sizes), parts, strict=True)
-        return torch.cat([self.compiled(part_rows, angles, [part]) for part_rows, angles, part in each])
+        calls = list(_calls_of(trees))
+        sizes = [sum(part.count for part in parts) for parts in calls]
+        each = zip(rows.split(sizes), rope.split(sizes), calls, strict=True)
+        found = [self.compiled(some, angles, parts) for some, angles, parts in each]
+        return found[0] if len(found) == 1 else torch.cat(found)
 
     def _rope_at(self, positions: torch.Tensor) -> torch.Tensor:
         """Return the rotary embeddings at positions, a 1-D tensor; shape (positions, 2 * head width).
@@ -130,6 +129,21 @@ class CompiledForward:
         cosine, sine = self._model_copy.model.rotary_emb(like, positions[None])
         first, second = sine[0].chunk(2, -1)
         return torch.cat([cosine[0], -first, second], -1)
+
+
+def _calls_of(trees: Sequence[TreeRows]) -> Iterator[list[TreeRows]]:
+    """Yield the trees of each call of compiled layers: as many as have at most `ROWS` rows together, in order.
+
+    A tree of more rows is divided, see `TreeRows.parts`.
+    """
+    parts: list[TreeRows] = []
+    for part in (part for tree in trees for part in tree.parts(ROWS)):
+        if parts and sum(other.count for other in parts) + part.count > ROWS:
+            yield parts
+            parts = []
+        parts.append(part)
+    if parts:
+        yield parts
 
 
 def float32_reference(layer: Any) -> LayerFunction:

@@ -432,6 +432,31 @@ def test_compiled_layers_are_left_out_if_asked_or_if_their_copies_are_too_large(
 
 
 @both_types
+def test_small_trees_of_a_large_pass_share_calls_of_compiled_layers(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    engine = engine_of(random_model("llama", saved_in_bfloat16=True).to(dtype))
+    called: list[int] = []
+    call = CompiledLayers.__call__
+    monkeypatch.setattr(
+        CompiledLayers, "__call__", lambda self, rows, *given: called.append(len(rows)) or call(self, rows, *given)
+    )
+
+    def nodes_of(counts: list[int]) -> list[Node]:
+        trees = [TokenTree() for _ in counts]
+        return [
+            tree.expand(tree.root, token) for tree, count in zip(trees, counts, strict=True) for token in range(count)
+        ]
+
+    counts = [5] * 20 + [ROWS + 3, 5, 5]
+    together = engine.evaluate(nodes_of(counts))
+    assert called == [60, 40, ROWS, 13], "as many trees as fit into a call, and the rest of a larger tree with others"
+    alone = torch.cat([engine.evaluate(nodes_of([count])) for count in counts])
+    assert torch.equal(together, alone)
+
+
+@both_types
 @pytest.mark.parametrize("amx", [False, True])
 def test_a_larger_pass_is_compiled_in_parts_except_in_bfloat16_with_amx(
     dtype: torch.dtype, amx: bool, monkeypatch: pytest.MonkeyPatch
