@@ -98,6 +98,11 @@ def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
     return next(((lanes, tall) for name, lanes, tall in REGISTERS if able.get(name) and able.get("fma")), None)
 
 
+def multiplies_pairs(lanes: int) -> bool:
+    """Whether this processor has AVX512-BF16, and registers of this many float32 numbers are those of AVX-512."""
+    return lanes == REGISTERS[0][1] and bool(binding.get_host_cpu_features().get("avx512bf16"))
+
+
 @functools.cache
 def _openmp() -> Any:
     """Return PyTorch's CPU library as a `ctypes` library, for PyTorch's own OpenMP functions; None if it lacks them.
@@ -144,6 +149,7 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
     binding.check_jit_execution()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    binding.initialize_native_asmparser()  # for `dot_pairs`
     for name in ("omp_get_thread_num", "omp_get_num_threads", "GOMP_barrier"):
         binding.add_symbol(name, ctypes.cast(getattr(_openmp(), name), ctypes.c_void_p).value)
     # LLVM uses 256-bit registers on some AVX-512 processors unless told otherwise.
@@ -164,8 +170,8 @@ def functions_for(shape: LayerShape) -> CompiledFunctions:
     return CompiledFunctions(layers, product, held=engine)
 
 
-def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
-    """Return a copy of a matrix of shape (outputs, inputs), rounded to bfloat16, in the kernels' layout.
+def paired_outputs(weight: torch.Tensor, lanes: int) -> torch.Tensor:
+    """Return a copy of a matrix of shape (outputs, inputs), rounded to bfloat16, in the layout for rows of float32.
 
     The copy is int16, the bits of bfloat16 numbers, of shape (outputs / (2 * lanes), inputs, lanes, 2). Its element
     [g, i, l, h] is the number [(2 * g + h) * lanes + l, i] of the matrix. `outputs` must be a multiple of `2 * lanes`
@@ -173,6 +179,18 @@ def paired(weight: torch.Tensor, lanes: int) -> torch.Tensor:
     """
     halves: torch.Tensor = weight.detach().bfloat16().view(torch.int16).unflatten(0, (-1, 2, lanes))
     return halves.permute(0, 3, 2, 1).clone(memory_format=torch.contiguous_format)
+
+
+def paired_inputs(weight: torch.Tensor, lanes: int) -> torch.Tensor:
+    """Return a copy like that of `paired_outputs`, in the layout for rows of bfloat16.
+
+    Its shape is (outputs / (2 * lanes), inputs / 2, 2, lanes, 2), and its element [g, i, h, l, p] is the number
+    [(2 * g + h) * lanes + l, 2 * i + p] of the matrix. `inputs` must be even (RuntimeError).
+    """
+    halves: torch.Tensor = (
+        weight.detach().bfloat16().view(torch.int16).unflatten(0, (-1, 2, lanes)).unflatten(3, (-1, 2))
+    )
+    return halves.permute(0, 3, 1, 2, 4).clone(memory_format=torch.contiguous_format)
 
 
 @torch.inference_mode()
@@ -233,10 +251,12 @@ def shape_of(layer: Any) -> LayerShape:
     """
     attention, width, found = layer.self_attn, int(layer.self_attn.head_dim), registers()
     assert found is not None
+    is_bf16 = attention.q_proj.weight.dtype is torch.bfloat16
     return LayerShape(
         lanes=found[0],
         blockings=found[1],
-        bf16_cache=attention.q_proj.weight.dtype is torch.bfloat16,
+        bf16_cache=is_bf16,
+        bf16_rows=is_bf16 and multiplies_pairs(found[0]),
         hidden=attention.q_proj.in_features,
         intermediate=layer.mlp.gate_proj.out_features,
         heads=attention.q_proj.out_features // width,
@@ -270,8 +290,8 @@ class CompiledLayers:
     def _weights_of(self, layer: Any) -> list[torch.Tensor]:
         """Return copies of a layer's weights for the compiled functions, in the order of `weight_shapes`.
 
-        Matrices are as `paired` returns them, other weights are float32, and those that the shape lacks are empty.
-        Raises ValueError if a weight does not have the shape that `weight_shapes` states.
+        Matrices are laid out for the type of the rows that they multiply. Other weights are float32, and those that the
+        shape lacks are empty. Raises ValueError if a weight does not have the shape that `weight_shapes` states.
         """
         attention, mlp, shape = layer.self_attn, layer.mlp, self.shape
         inputs = attention.q_proj, attention.k_proj, attention.v_proj
@@ -290,6 +310,7 @@ class CompiledLayers:
         for name, expected in weight_shapes(shape).items():
             if weights[name].shape != expected:
                 raise ValueError(f"{name} has the shape {tuple(weights[name].shape)}, and must have {expected}.")
+        paired = paired_inputs if shape.bf16_rows else paired_outputs
         return [
             paired(weights[name], shape.lanes) if len(expected) == 2 else weights[name].detach().clone().float()
             for name, expected in weight_shapes(shape).items()
@@ -328,7 +349,7 @@ class CompiledLayers:
         caches = [states.data_ptr() for layer in range(len(self)) for tree in trees for states in tree.cache[layer]]
         score_width = -(-max(tree.start + tree.count for tree in trees) // shape.lanes) * shape.lanes
         widths = row_widths(shape)
-        buffers = [room(count, widths[name]) for name in ("qkv", "attended", "gate_up_out")]
+        buffers = [room(count, widths[name]) for name in ("qkv", "attended", "gate_up_out", "gated")]
         buffers += [room(threads * count, widths["normed"]), room(threads * ATTEND, score_width)]
         tables = self._layers, addresses(records), addresses(caches)
         arguments = [count, len(self), len(trees), score_width, *(table.ctypes.data for table in tables)]

@@ -209,6 +209,15 @@ class FunctionBuilder:
         """Emit and return `left * right + others`, rounded once, of float32 numbers or of vectors of one type."""
         return self.intrinsic("fma", left, right, others)
 
+    def dot_pairs(self, left: Any, right: Any, others: Any) -> Any:
+        """Emit and return, in each lane, `others` plus the sum of the products of two pairs of bfloat16 numbers.
+
+        `left` and `right` are vectors of I32, whose bits are two bfloat16 numbers; `others` is a vector of float32. It
+        is an instruction of processors with AVX512-BF16.
+        """
+        kind = ir.FunctionType(others.type, [others.type, left.type, right.type])
+        return self.at.call(ir.InlineAsm(kind, "vdpbf16ps $3, $2, $0", "=v,0,v,v"), [others, left, right])
+
     def splat(self, value: Any, kind: Any) -> Any:
         """Emit and return a vector of type `kind` with the number `value` in every lane."""
         nothing = ir.Constant(kind, ir.Undefined)

@@ -1,7 +1,8 @@
 """KernelBuilder: LLVM IR of the kernels of a decoder layer for few rows: matmul, RMSNorm, SiLU gate, attention, RoPE.
 
-Rows and sums are float32 throughout. Weight matrices are bfloat16; keys, values and masks are bfloat16 or float32, like
-the model.
+Sums are float32 throughout. Weight matrices are bfloat16; keys, values and masks are bfloat16 or float32, like the
+model. Rows are float32. For a bfloat16 model on a processor with AVX512-BF16, rows are rounded to bfloat16 before a
+layer's matrix multiplies them: one instruction multiplies two numbers in each lane.
 """
 
 from __future__ import annotations
@@ -11,7 +12,18 @@ from typing import Any
 
 from llvmlite import ir
 
-from lookahead_core.engines.cpu.llvm_builder import BF16, F32, F64, I32, I64, PTR, FunctionBuilder, constant, same_lanes
+from lookahead_core.engines.cpu.llvm_builder import (
+    BF16,
+    F32,
+    F64,
+    I32,
+    I64,
+    PTR,
+    FunctionBuilder,
+    as_i64,
+    constant,
+    same_lanes,
+)
 
 ATTEND = 6
 """Rows of one attention kernel call."""
@@ -33,6 +45,8 @@ class LayerShape:
     """(most rows, column groups) of a block of the matmul kernel whose sums fill the registers."""
     bf16_cache: bool
     """Whether keys, values and masks are bfloat16; float32 otherwise."""
+    bf16_rows: bool
+    """Whether rows are rounded to bfloat16 before a layer's matrix multiplies them: `dot_pairs` must be available."""
     hidden: int
     intermediate: int
     heads: int
@@ -47,7 +61,7 @@ class LayerShape:
 
     @property
     def group_width(self) -> int:
-        """Outputs in a column group of a weight in the layout of `paired`: two bfloat16 for each lane of a register."""
+        """Outputs in a column group of a matrix that is laid out for the kernels: two for each lane of a register."""
         return 2 * self.lanes
 
     @property
@@ -74,11 +88,22 @@ class LayerShape:
         )
 
 
+def _numbers_in_step(row_type: Any) -> int:
+    """Return how many numbers of a row a step of the matmul kernel multiplies: those of 32 bits."""
+    return 2 if row_type is BF16 else 1
+
+
+def _step_type(row_type: Any) -> Any:
+    """Return the IR type as which a step's numbers of a row are loaded: F32, or I32 for the bits of two bfloat16."""
+    return I32 if row_type is BF16 else F32
+
+
 class KernelBuilder:
     """Builds `module`, an LLVM module with the kernels for a shape that `fits`, as soon as it is created.
 
-    Attributes hold the kernels' IR functions: `matmul`, `rms_norm`, `silu_gate` and `softmax`, and in dicts by number
-    of rows (1 to ATTEND) `score` and `weigh_values`. Only functions of the same module can call them.
+    Attributes hold the kernels' IR functions: `matmul`, `layer_matmul`, `rms_norm`, `silu_gate` and `softmax`, and in
+    dicts by number of rows (1 to ATTEND) `score` and `weigh_values`. Only functions of the same module can call them.
+    `layer_matmul` is for the matrices of layers, and `matmul` for rows of float32.
     """
 
     def __init__(self, shape: LayerShape) -> None:
@@ -90,12 +115,10 @@ class KernelBuilder:
         """The vector type in which a head is loaded: at most half a head."""
         self.cache_type = BF16 if shape.bf16_cache else F32
         self.most_rows = max(rows for rows, _ in shape.blockings)
-        self.blocks = {
-            (rows, groups): self._block(rows, groups)
-            for rows in range(1, self.most_rows + 1)
-            for groups in range(1, self._most_groups(rows) + 1)
-        }
-        self.matmul = self._matmul()
+        self.row_type = BF16 if shape.bf16_rows else F32
+        """The type of the numbers in a row that a layer's matrix multiplies."""
+        self.matmul = self._matmul(F32)
+        self.layer_matmul = self._matmul(BF16) if shape.bf16_rows else self.matmul
         self.rms_norm = self._rms_norm()
         self.silu_gate = self._silu_gate()
         self.score = {rows: self._score(rows) for rows in range(1, ATTEND + 1)}
@@ -115,28 +138,27 @@ class KernelBuilder:
         """
         return next(groups for most_rows, groups in sorted(self.shape.blockings) if rows <= most_rows)
 
-    def _block(self, rows: int, groups: int) -> Any:
+    def _block(self, rows: int, groups: int, row_type: Any) -> Any:
         """Return a new IR function that multiplies `rows` rows by `groups` column groups, with the sums in registers.
 
-        A column group is `group_width` outputs of a matrix in the layout of `paired`. The function overwrites `y`, or
-        adds to it if its last argument is not 0.
+        A column group is `group_width` outputs of a matrix in the layout for rows of this type, see `paired_outputs`
+        and `paired_inputs`. A step is one number of a row of float32, or two of a row of bfloat16. The function
+        overwrites `y`, or adds to it if its last argument is not 0.
         """
-        lanes = self.shape.lanes
-        code = FunctionBuilder(self.module, f"block_{rows}_{groups}", [PTR, I64, PTR, I64, I64, PTR, I64, I64])
-        at, (x, x_width, weights, stride, depth, y, y_width, adds) = code.at, code.arguments
+        lanes, kind = self.shape.lanes, _step_type(row_type)
+        code = FunctionBuilder(self.module, f"block_{rows}_{groups}_{kind}", [PTR, I64, PTR, I64, I64, PTR, I64, I64])
+        at, (x, x_width, weights, stride, steps, y, y_width, adds) = code.at, code.arguments
+        multiply_add = code.dot_pairs if row_type is BF16 else code.fma
         sums = {(row, part): code.variable(self.zero) for row in range(rows) for part in range(2 * groups)}
-        with code.loop(0, depth) as step:
+        with code.loop(0, steps) as step:
             columns = []
             for group in range(groups):
-                address = code.address(weights, code.index(group, stride, at.mul(step, I64(lanes))), I32)
-                code.prefetch(code.address(address, AHEAD * lanes, I32))
-                pairs = at.load(address, typ=same_lanes(self.vector, I32), align=4 * lanes)
-                lower, upper = at.shl(pairs, constant(pairs.type, 16)), at.and_(pairs, constant(pairs.type, -65536))
-                columns += [at.bitcast(lower, self.vector), at.bitcast(upper, self.vector)]
+                first = code.index(group, stride, at.mul(step, I64(_numbers_in_step(row_type) * lanes)))
+                columns += self._load_columns(code, code.address(weights, first, I32), row_type)
             for row in range(rows):
-                number = code.splat(code.load(x, code.index(row, x_width, step), F32), self.vector)
+                numbers = code.splat(code.load(x, code.index(row, x_width, step), kind), columns[0].type)
                 for part, column in enumerate(columns):
-                    sums[row, part].set(code.fma(number, column, sums[row, part].get()))
+                    sums[row, part].set(multiply_add(numbers, column, sums[row, part].get()))
         adds = at.icmp_signed("!=", adds, I64(0))
         for (row, part), total in sums.items():
             # The old value is added last: it may be much larger than the products, and would absorb them.
@@ -145,31 +167,55 @@ class KernelBuilder:
             code.store_float(at.fadd(total.get(), old), y, index)
         return code.end()
 
-    def _matmul(self) -> Any:
-        """Return the new IR function `matmul`: all rows of `x` times column groups `first` to `end - 1` of a matrix.
+    def _load_columns(self, code: FunctionBuilder, weights: Any, row_type: Any) -> list[Any]:
+        """Emit loads of a column group's weights for one step, and return two vectors: each lane is one output's.
 
-        A column group is `group_width` outputs. The function overwrites these columns of `y`, or adds to them if `adds`
-        is not 0.
+        `weights` is their address. For rows of float32 a lane has one weight as float32; for rows of bfloat16 it has
+        two as the bits of an i32.
         """
-        lanes = self.shape.lanes
-        code = FunctionBuilder(self.module, "matmul", [PTR, I64, I64, PTR, I64, PTR, I64, I64, I64, I64])
+        at, lanes, vectors = code.at, self.shape.lanes, []
+        for register in range(_numbers_in_step(row_type)):
+            address = code.address(weights, register * lanes, I32)
+            code.prefetch(code.address(address, AHEAD * lanes, I32))
+            vectors.append(at.load(address, typ=same_lanes(self.vector, I32), align=4 * lanes))
+        if row_type is BF16:
+            return vectors
+        (pairs,) = vectors
+        lower, upper = at.shl(pairs, constant(pairs.type, 16)), at.and_(pairs, constant(pairs.type, -65536))
+        return [at.bitcast(lower, self.vector), at.bitcast(upper, self.vector)]
+
+    def _matmul(self, row_type: Any) -> Any:
+        """Return a new IR function: all rows of `x` times column groups `first` to `end - 1` of a matrix.
+
+        A column group is `group_width` outputs of a matrix in the layout for rows of this type. The function overwrites
+        these columns of `y`, or adds to them if `adds` is not 0. `x_width` counts numbers of 32 bits.
+        """
+        lanes, in_step = self.shape.lanes, _numbers_in_step(row_type)
+        blocks = {
+            (rows, groups): self._block(rows, groups, row_type)
+            for rows in range(1, self.most_rows + 1)
+            for groups in range(1, self._most_groups(rows) + 1)
+        }
+        name = f"matmul_{_step_type(row_type)}"
+        code = FunctionBuilder(self.module, name, [PTR, I64, I64, PTR, I64, PTR, I64, I64, I64, I64])
         at, (x, x_width, rows, weights, depth, y, y_width, first, end, adds) = code.at, code.arguments
-        stride = at.mul(depth, I64(lanes))
+        stride, all_steps = at.mul(depth, I64(lanes)), at.udiv(depth, I64(in_step))
         for groups in range(self._most_groups(1), 0, -1):
             last = at.sub(end, at.srem(at.sub(end, first), I64(groups)))
             with code.loop(first, last, groups) as group:
                 out = code.address(y, at.mul(group, I64(self.shape.group_width)), F32)
                 # All rows use a block of weights before the next block is loaded.
-                chunks = code.chunks(depth, LONGEST_SUM), code.chunks(rows, self.most_rows)
+                chunks = code.chunks(all_steps, LONGEST_SUM // in_step), code.chunks(rows, self.most_rows)
                 with chunks[0] as (step, steps), chunks[1] as (row, count):
-                    numbers = code.address(x, code.index(row, x_width, step), F32)
-                    matrix = code.address(weights, code.index(group, stride, at.mul(step, I64(lanes))), I32)
+                    numbers = code.address(x, code.index(row, x_width, step), I32)
+                    first_weight = code.index(group, stride, at.mul(step, I64(in_step * lanes)))
+                    matrix = code.address(weights, first_weight, I32)
                     sums = code.address(out, at.mul(row, y_width), F32)
                     adds_here = at.or_(adds, at.zext(at.icmp_signed(">", step, I64(0)), I64))
                     for known_count in code.cases(count, self.most_rows):
                         at_once = min(groups, self._most_groups(known_count))
                         for start in range(0, groups, at_once):
-                            block = self.blocks[known_count, min(at_once, groups - start)]
+                            block = blocks[known_count, min(at_once, groups - start)]
                             part = code.address(matrix, at.mul(stride, I64(start)), I32)
                             part_sums = code.address(sums, start * self.shape.group_width, F32)
                             at.call(block, [numbers, x_width, part, stride, steps, part_sums, y_width, adds_here])
@@ -179,7 +225,10 @@ class KernelBuilder:
     # Element-wise kernels
 
     def _rms_norm(self) -> Any:
-        """Return the new IR function `rms_norm`: RMSNorm of each row, times the norm's weight, written to `out`."""
+        """Return the new IR function `rms_norm`: RMSNorm of each row, times the norm's weight.
+
+        It is written to `out`, see `row_address`.
+        """
         hidden, lanes, vector = self.shape.hidden, self.shape.lanes, self.vector
         code = FunctionBuilder(self.module, "rms_norm", [PTR, PTR, PTR, I64])
         at, (rows, weight, out, count) = code.at, code.arguments
@@ -190,9 +239,9 @@ class KernelBuilder:
                 squares.set(code.fma(value, value, squares.get()))
             scale = self._inverse_rms(code, squares.get(), hidden)
             with code.loop(0, hidden, lanes) as column:
-                index = code.index(row, hidden, column)
-                value = at.fmul(code.load_float(rows, index, vector), scale)
-                code.store_float(at.fmul(value, code.load_float(weight, column, vector)), out, index)
+                value = at.fmul(code.load_float(rows, code.index(row, hidden, column), vector), scale)
+                value = at.fmul(value, code.load_float(weight, column, vector))
+                code.store_float(value, self.row_address(code, out, row, hidden, column), 0, self.row_type)
         return code.end()
 
     def _inverse_rms(self, code: FunctionBuilder, squares: Any, count: int) -> Any:
@@ -206,19 +255,20 @@ class KernelBuilder:
         return code.splat(at.fdiv(F32(1.0), root), squares.type)
 
     def _silu_gate(self) -> Any:
-        """Return the new IR function `silu_gate`: silu(gate) * up for all rows, written over the gate.
+        """Return the new IR function `silu_gate`: silu(gate) * up for all rows, written to `gated`, see `row_address`.
 
-        A row holds the gate projection, then the up projection. Only columns `first` to `end - 1` of the gate are
-        computed; both must be multiples of `lanes`.
+        A row of `gate_up` holds the gate projection, then the up projection. Only columns `first` to `end - 1` of the
+        gate are computed; both must be multiples of `lanes`.
         """
         width = self.shape.intermediate
-        code = FunctionBuilder(self.module, "silu_gate", [PTR, I64, I64, I64])
-        at, (gate_up, rows, first, end) = code.at, code.arguments
+        code = FunctionBuilder(self.module, "silu_gate", [PTR, PTR, I64, I64, I64])
+        at, (gate_up, gated, rows, first, end) = code.at, code.arguments
         with code.loop(0, rows) as row, code.loop(first, end, self.shape.lanes) as column:
             index = code.index(row, 2 * width, column)
             gate, up = (code.load_float(gate_up, at.add(index, I64(half)), self.vector) for half in (0, width))
             divisor = at.fadd(code.exp(at.fsub(self.zero, gate)), constant(self.vector, 1.0))
-            code.store_float(at.fmul(at.fdiv(gate, divisor), up), gate_up, index)
+            value = at.fmul(at.fdiv(gate, divisor), up)
+            code.store_float(value, self.row_address(code, gated, row, width, column), 0, self.row_type)
         return code.end()
 
     # Attention
@@ -293,7 +343,7 @@ class KernelBuilder:
         """Return a new IR function for one head of `rows` rows: writes each row's weighted sum of all slots' values.
 
         Weights are the numbers with which `softmax` has replaced the scores. A row's sum is multiplied by its scale,
-        which is what `softmax` has returned.
+        which is what `softmax` has returned, and written to `out`, see `row_address`.
         """
         shape, vector = self.shape, self.vector
         code = FunctionBuilder(self.module, f"weigh_values_{rows}", [PTR, I64, PTR, I64, PTR, PTR, I64])
@@ -311,10 +361,20 @@ class KernelBuilder:
             for row in range(rows):
                 scale = code.splat(code.load(scales, row, F32), vector)
                 for part, column in enumerate(columns):
-                    code.store_float(at.fmul(sums[row, part].get(), scale), out, code.index(row, out_width, column))
+                    place = self.row_address(code, out, row, out_width, column)
+                    code.store_float(at.fmul(sums[row, part].get(), scale), place, 0, self.row_type)
         return code.end()
 
     # Emitted inline
+
+    def row_address(self, code: FunctionBuilder, rows: Any, row: Any, width: Any, column: Any) -> Any:
+        """Emit and return the address of a number in a row that a layer's matrix multiplies.
+
+        `rows` is the address of rows that have room for `width` float32 numbers each; bfloat16 takes its first half.
+        """
+        if self.row_type is BF16:
+            width = code.at.mul(as_i64(width), I64(2))
+        return code.address(rows, code.index(row, width, column), self.row_type)
 
     def load_head(self, code: FunctionBuilder, qkv: Any, head: Any, bias: Any) -> dict[int, Any]:
         """Emit loads of one head from a row of queries, keys and values, with the bias added if the shape has one.

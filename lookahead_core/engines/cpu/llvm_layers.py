@@ -15,9 +15,21 @@ from lookahead_core.engines.cpu.llvm_builder import F32, I32, I64, PTR, VOID, Fu
 from lookahead_core.engines.cpu.llvm_kernels import ATTEND, KernelBuilder, LayerShape
 
 COUNTS = ("rows", "layer_count", "tree_count", "score_width")
-ADDRESSES = ("layers", "trees", "caches", "rope", "residual", "qkv", "attended", "gate_up_out", "normed", "scores")
+ADDRESSES = (
+    "layers",
+    "trees",
+    "caches",
+    "rope",
+    "residual",
+    "qkv",
+    "attended",
+    "gate_up_out",
+    "gated",
+    "normed",
+    "scores",
+)
 """The arguments of a pass after its counts. From `qkv` on, buffers: queries, keys and values; attention output; gate
-and up projections; and, for each thread, normed rows and attention scores."""
+and up projections; what these give, silu(gate) * up; and, for each thread, normed rows and attention scores."""
 PASS = dict.fromkeys(COUNTS, I64) | dict.fromkeys(ADDRESSES, PTR)
 TREE = dict.fromkeys(("first", "rows", "start", "capacity", "mask_width"), I64) | {"mask": PTR}
 """The record of each tree: its first row and row count, first free slot and capacity in slots, its mask's columns and
@@ -43,7 +55,8 @@ def llvm_ir_of(shape: LayerShape) -> str:
 def weight_shapes(shape: LayerShape) -> dict[str, tuple[int, ...]]:
     """Return the shape of each weight of a layer by name, in the order in which compiled functions take addresses.
 
-    Matrices have the shape (outputs, inputs), before `paired`. Weights that the shape lacks have the shape (0,).
+    Matrices have the shape (outputs, inputs), before they are laid out for the kernels. Weights that the shape lacks
+    have the shape (0,).
     """
     return {
         "input_norm": (shape.hidden,),
@@ -59,11 +72,15 @@ def weight_shapes(shape: LayerShape) -> dict[str, tuple[int, ...]]:
 
 
 def row_widths(shape: LayerShape) -> dict[str, int]:
-    """Return how many float32 numbers a row of each buffer of a pass has, by the buffer's name, without `scores`."""
+    """Return how many float32 numbers a row of each buffer has room for, by the buffer's name, without `scores`.
+
+    With `bf16_rows`, rows of "attended", "gated" and "normed" are bfloat16 in the first half of this room.
+    """
     return {
         "qkv": shape.qkv,
         "attended": shape.attention_width,
         "gate_up_out": 2 * shape.intermediate,
+        "gated": shape.intermediate,
         "normed": shape.hidden,
         "residual": shape.hidden,
     }
@@ -156,9 +173,10 @@ class LayersBuilder:
             self._matmul("normed", "gate_up", "gate_up_out", part=1, parts=2)
             groups = team.split(self.shape.intermediate // self.shape.group_width)
             columns = (at.mul(group, I64(self.shape.group_width)) for group in groups)
-            at.call(self.kernels.silu_gate, [arguments["gate_up_out"], arguments["rows"], *columns])
+            buffers = arguments["gate_up_out"], arguments["gated"]
+            at.call(self.kernels.silu_gate, [*buffers, arguments["rows"], *columns])
             team.barrier()
-            self._matmul("gate_up_out", "down", "residual")
+            self._matmul("gated", "down", "residual")
             team.barrier()
         code.end()
 
@@ -174,15 +192,14 @@ class LayersBuilder:
         """Emit the product of the buffer `rows` and a weight matrix into the buffer `out`, all three by their names.
 
         This thread computes its share of the columns, or of number `part` of `parts` equal ranges of them. The product
-        is added to the buffer `residual`; other buffers are overwritten. Rows may be wider than the matrix is deep:
-        then only their first numbers are multiplied.
+        is added to the buffer `residual`; other buffers are overwritten.
         """
         at, (columns, depth) = self.code.at, self.weight_shapes[weight]
         groups = columns // self.shape.group_width // parts
         first, end = (at.add(group, I64(part * groups)) for group in self.team.split(groups))
         x, y = ([self.arguments[name], I64(self.row_widths[name])] for name in (rows, out))
         matrix, adds = [self.layer[weight], I64(depth)], I64(int(out == "residual"))
-        at.call(self.kernels.matmul, [*x, self.arguments["rows"], *matrix, *y, first, end, adds])
+        at.call(self.kernels.layer_matmul, [*x, self.arguments["rows"], *matrix, *y, first, end, adds])
 
     @contextmanager
     def _trees(self) -> Iterator[dict[str, Any]]:
@@ -232,10 +249,9 @@ class LayersBuilder:
             keys, values = (code.address(tree[name], first_number, kernels.cache_type) for name in CACHE)
             with code.chunks(tree["rows"], ATTEND) as (first, count), team.turn():
                 row, column = at.add(tree["first"], first), at.mul(head, I64(shape.head_width))
-                query, out = (
-                    code.address(self.arguments[name], code.index(row, self.row_widths[name], column), F32)
-                    for name in ("qkv", "attended")
-                )
+                query = code.address(self.arguments["qkv"], code.index(row, shape.qkv, column), F32)
+                width = shape.attention_width
+                out = kernels.row_address(code, self.arguments["attended"], row, width, column)
                 mask = code.address(tree["mask"], at.mul(first, tree["mask_width"]), kernels.cache_type)
                 to_score = [query, I64(shape.qkv), keys, slots, mask, tree["mask_width"], scores, score_width]
                 for rows in code.cases(count, ATTEND):
@@ -243,6 +259,6 @@ class LayersBuilder:
                 with code.loop(0, count) as index:
                     row_scores = code.address(scores, at.mul(index, score_width), F32)
                     code.store_float(at.call(kernels.softmax, [row_scores, slots]), scales, index)
-                to_weigh = [scores, score_width, values, slots, scales, out, I64(shape.attention_width)]
+                to_weigh = [scores, score_width, values, slots, scales, out, I64(width)]
                 for rows in code.cases(count, ATTEND):
                     at.call(kernels.weigh_values[rows], to_weigh)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, addresses, paired, room
+from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, addresses, paired_outputs, room
 
 
 class Float32Head(nn.Module):
@@ -35,7 +35,7 @@ class CompiledHead(nn.Module):
     def __init__(self, weight: torch.Tensor, layers: CompiledLayers) -> None:
         super().__init__()
         self.layers, self.weight = layers, weight.detach()
-        self._matrix = paired(weight, layers.shape.lanes)
+        self._matrix = paired_outputs(weight, layers.shape.lanes)
 
     def forward(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return float32 logits of shape (..., vocabulary) for hidden states of shape (..., width), of any float dtype.

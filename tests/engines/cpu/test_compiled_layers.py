@@ -23,7 +23,15 @@ from lookahead_core import Settings, load_model
 from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.cached import CachedEngine
 from lookahead_core.engines.cpu import compiled_layers, prepare
-from lookahead_core.engines.cpu.compiled_layers import ROWS, CompiledLayers, compile_layers, paired, registers
+from lookahead_core.engines.cpu.compiled_layers import (
+    ROWS,
+    CompiledLayers,
+    compile_layers,
+    multiplies_pairs,
+    paired_inputs,
+    paired_outputs,
+    registers,
+)
 from lookahead_core.engines.cpu.llama_layers import CompiledForward, float32_reference, use_compiled_layers
 from lookahead_core.engines.cpu.output_head import CompiledHead
 from lookahead_core.engines.cpu.packed_matrix import PackedLinear, packs
@@ -174,17 +182,28 @@ def test_in_bfloat16_compiled_layers_are_closer_to_the_exact_odds_than_packed_ma
 
 
 @pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
-def test_what_compiled_layers_put_into_a_narrow_cache_is_rounded_to_the_nearest(kind: str) -> None:
+@pytest.mark.parametrize("pairs", [False, True], ids=["rows of float32", "rows of bfloat16 if the processor can"])
+def test_rows_and_what_is_put_into_a_narrow_cache_are_rounded_to_the_nearest(
+    pairs: bool, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not pairs:
+        monkeypatch.setattr(compiled_layers, "multiplies_pairs", lambda lanes: False)
     hf_model = random_model("llama", saved_in_bfloat16=True)
-    kept = []
-    for model in (hf_model, copy.deepcopy(hf_model).bfloat16()):
-        engine, tree = engine_of(model), TokenTree()
-        engine.evaluate([tree.descend(tree.root, range(1, 21))])
-        assert isinstance(tree.cache, FlatCache)
-        # Of the first layer, before which nothing was rounded. (Keys are turned by angles that were.)
-        kept.append(tree.cache.layers[0].values[:, :, :20])
-    wide, narrow = kept
-    assert narrow.dtype is torch.bfloat16 and torch.equal(wide.bfloat16(), narrow)
+    engine, tree, ids = engine_of(copy.deepcopy(hf_model).bfloat16()), TokenTree(), range(1, 21)
+    shape = engine.model_copy.forward.compiled.shape
+    assert shape.bf16_rows == (pairs and multiplies_pairs(shape.lanes))
+    engine.evaluate([tree.descend(tree.root, ids)])
+    assert isinstance(tree.cache, FlatCache)
+    # Of the first layer, before which nothing else was rounded. (Keys are turned by angles that were.)
+    found, layer = tree.cache.layers[0].values[0, :, :20], hf_model.model.layers[0]
+    with torch.no_grad():
+        rows = layer.input_layernorm(hf_model.model.embed_tokens(torch.tensor(ids)))
+        if shape.bf16_rows:
+            rows = rows.bfloat16()
+        exact = (rows.double() @ layer.self_attn.v_proj.weight.double().T).unflatten(1, (-1, found.shape[2]))
+    assert found.dtype is torch.bfloat16
+    # A sum in float32 may be on the other side of the middle between two numbers of bfloat16.
+    assert float((found != exact.transpose(0, 1).bfloat16()).double().mean()) <= 0.005
 
 
 @both_types
@@ -224,11 +243,15 @@ def test_which_output_matrices_are_compiled(head: torch.nn.Linear, taken: bool) 
     assert engine.computation.exact_rows == (ROWS if taken else 0)
 
 
-def test_matrices_are_laid_out_at_the_beginning_of_a_line_and_two_columns_to_a_number() -> None:
+def test_matrices_are_laid_out_at_the_beginning_of_a_line_and_two_outputs_or_inputs_to_a_number() -> None:
     weight = torch.arange(32 * 3).view(32, 3).bfloat16()
-    found = paired(weight, 8)
+    found = paired_outputs(weight, 8)
     assert found.shape == (2, 3, 8, 2) and found.data_ptr() % 64 == 0
     assert found.view(torch.bfloat16)[1, 2, 5].tolist() == [weight[16 + 5, 2].item(), weight[16 + 8 + 5, 2].item()]
+    weight = torch.arange(32 * 4).view(32, 4).bfloat16()
+    found = paired_inputs(weight, 8)
+    assert found.shape == (2, 2, 2, 8, 2) and found.data_ptr() % 64 == 0
+    assert found.view(torch.bfloat16)[1, 1, 1, 5].tolist() == weight[16 + 8 + 5, 2:].tolist()
 
 
 def other_norm(hf_model: Any) -> None:
