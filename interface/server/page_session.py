@@ -334,10 +334,11 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
     """Yield a JSON value for each step of one or more lookaheads, and a last one with the final view.
 
     There must be a step. `view` is a function that returns the JSON view of a step. While the text is prefilled, a
-    value has the state "thinking" and `reading`; afterwards "thinking" and the `view` of its step, or it is `{}`, since
-    views are made at most every PAINT_INTERVAL seconds. The last value has the state "settled" and the final `view`.
+    value has the state "thinking" and `reading`; afterwards "thinking" and the `view` of its step, or it is `{}`: views
+    are made at most every PAINT_INTERVAL seconds, and take at most a sixth of the job's seconds, so that the views of
+    many people at once leave the time to passes. The last value has the state "settled" and the final `view`.
     """
-    step, next_paint, waiting_since, noted = None, 0.0, 0.0, False
+    step, next_paint, least_seconds, waiting_since, noted = None, 0.0, 0.0, 0.0, False
     for step in steps:
         if step.waiting and not step.tokens_to_read:
             waiting_since = waiting_since or time.perf_counter()
@@ -346,15 +347,23 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
             noted = queued
         elif step.tokens_to_read:
             yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
-        elif (began := time.perf_counter()) >= next_paint:
+        elif (began := time.perf_counter()) >= next_paint and _job_seconds() >= least_seconds:
             made = view(step)
-            # Views take at most a sixth of the time; the model's passes have the rest.
-            next_paint = time.perf_counter() + max(PAINT_INTERVAL, 5 * (time.perf_counter() - began))
+            ended = time.perf_counter()
+            next_paint, least_seconds = ended + PAINT_INTERVAL, _job_seconds() + 5 * (ended - began)
             yield {"state": "thinking", "view": made}
         else:
             yield {}
     assert step is not None
     yield {"state": "settled", "view": view(step)}
+
+
+def _job_seconds() -> float:
+    """Return the seconds of the running job, with its share of passes; outside of jobs those of a clock."""
+    from lookahead_core.serving.job import Job
+
+    job = Job.current()
+    return time.perf_counter() if job is None else job.seconds
 
 
 def _ahead_options(options: Mapping[str, Any]) -> dict[str, Any]:

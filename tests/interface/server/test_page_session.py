@@ -77,6 +77,14 @@ def test_views_that_are_slow_to_make_are_made_less_often(tiny_model: Model, cloc
     assert gaps == {6.0}, "five times as long as it took, and the view itself"
 
 
+def test_of_many_jobs_at_once_each_spends_a_sixth_of_its_own_seconds_on_views(
+    tiny_model: Model, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_session, "_job_seconds", lambda: clock.now / 10)  # nine others have the rest of the time
+    times = painted(tiny_model, clock, 10.0, view=0.5)
+    assert len(times) > 2 and min(later - one for one, later in itertools.pairwise(times)) >= 10 * 5 * 0.5
+
+
 def test_the_final_view_is_that_of_a_healed_lookahead_of_the_requested_depth(tiny_model: Model) -> None:
     for text in ("The sea.", "The light"):
         (*_, last) = PageSession(tiny_model).answer_steps(request_for(text, k=3, depth=4))
