@@ -17,11 +17,26 @@ from benchmarks import (
     pages,
     passes,
     remote,
+    rounding,
     speculation,
 )
 
 # A module here has NAME, HELP, add_arguments(parser) and main(arguments) -> exit status.
-COMMANDS = (branching, compression, decoding, diversity, flood, index, load, page, pages, passes, remote, speculation)
+COMMANDS = (
+    branching,
+    compression,
+    decoding,
+    diversity,
+    flood,
+    index,
+    load,
+    page,
+    pages,
+    passes,
+    remote,
+    rounding,
+    speculation,
+)
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
