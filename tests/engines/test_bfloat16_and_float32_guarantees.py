@@ -1,8 +1,8 @@
 """Batch invariance in bfloat16 and float32: when probabilities depend on the size of a pass, and by how much at most.
 
 Compiled layers sum in float32, and no bit depends on the other rows of a pass. Only where the processor has AMX, passes
-of more than `ROWS` rows of a bfloat16 model are computed by packed matrices: probabilities then depend on whether a pass
-is small, within BOUND.
+of more than `ROWS` rows of a bfloat16 model are computed by packed matrices: probabilities then depend on the size of a
+pass, within BOUND.
 """
 
 from __future__ import annotations
