@@ -12,7 +12,7 @@ from lookahead_core import Document, Model, load_model
 
 NAME = "passes"
 HELP = "Measure forward passes by their number of nodes: what one more node costs."
-SIZES = (1, 2, 5, 10, 16, 20, 32, 64, 128, 256)
+SIZES = (1, 2, 5, 10, 14, 20, 28, 64, 128, 256)
 CONTEXT = 256
 """About how many tokens the text has before the nodes of a pass; its exact number depends on the tokenizer."""
 WORD = " sea"

@@ -1,4 +1,7 @@
-"""How far odds in bfloat16 are from those in float32: of our engine, and of the model's own forward."""
+"""How far odds in bfloat16 are from those in float32: of our engine, and of the model's own forward.
+
+The weights of published models are mostly exact in bfloat16. Those of others are rounded too, which is in the result.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
         "computed",
         f"log-probability of the {LIKELIEST} likeliest, mean",
         "largest",
-        "largest probability of a row, points, mean",
+        "largest difference of a probability in a row, percentage points, mean",
         "same likeliest token",
     ]
     print(markdown(header, cells))
@@ -66,7 +69,7 @@ def our_rows(model: Model) -> Rows:
         for token_id in token_ids:
             node = tree.expand(node, token_id)
             nodes.append(node)
-        return model.engine.evaluate(nodes).float()
+        return model.engine.evaluate(nodes).clone()  # rows are valid until the next call
 
     return rows
 

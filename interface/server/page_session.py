@@ -92,7 +92,7 @@ class PageSession:
         """Answer a request: a generator of JSON values, about one for each pass, and the final view at the end.
 
         A step has the `state` "thinking" and either `reading`, a list [tokens prefilled, tokens to prefill in all], or
-        a `view`; or it is `{}`, since views are made at most every PAINT_INTERVAL seconds. The last one has the state
+        a `view`; or it is `{}`, since views are made at the pace of `paint_steps`. The last one has the state
         "settled", the `view`, and `note` (see `_note`). With an empty text and no conversation the only step has the
         state "empty". A request with columns is answered by `ColumnViews`. Where a server has stopped, the `note` of
         the last step says so. Raises the errors of `_document_for` and `Document.lookahead`.
@@ -338,7 +338,7 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
     are made at most every PAINT_INTERVAL seconds, and take at most a sixth of the job's seconds, so that the views of
     many people at once leave the time to passes. The last value has the state "settled" and the final `view`.
     """
-    step, next_paint, least_seconds, waiting_since, noted = None, 0.0, 0.0, 0.0, False
+    step, next_paint, next_paint_job_seconds, waiting_since, noted = None, 0.0, 0.0, 0.0, False
     for step in steps:
         if step.waiting and not step.tokens_to_read:
             waiting_since = waiting_since or time.perf_counter()
@@ -347,10 +347,10 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
             noted = queued
         elif step.tokens_to_read:
             yield {"state": "thinking", "reading": [step.tokens_read, step.tokens_read + step.tokens_to_read]}
-        elif (began := time.perf_counter()) >= next_paint and _job_seconds() >= least_seconds:
+        elif (began := time.perf_counter()) >= next_paint and _job_seconds() >= next_paint_job_seconds:
             made = view(step)
             ended = time.perf_counter()
-            next_paint, least_seconds = ended + PAINT_INTERVAL, _job_seconds() + 5 * (ended - began)
+            next_paint, next_paint_job_seconds = ended + PAINT_INTERVAL, _job_seconds() + 5 * (ended - began)
             yield {"state": "thinking", "view": made}
         else:
             yield {}
@@ -359,7 +359,7 @@ def paint_steps(steps: Iterator[S], view: Callable[[S], View]) -> Iterator[View]
 
 
 def _job_seconds() -> float:
-    """Return the seconds of the running job, with its share of passes; outside of jobs those of a clock."""
+    """Return `Job.seconds` of the running job; outside of jobs `time.perf_counter()`."""
     from lookahead_core.serving.job import Job
 
     job = Job.current()

@@ -99,7 +99,10 @@ def registers() -> tuple[int, tuple[tuple[int, int], ...]] | None:
 
 
 def multiplies_pairs(lanes: int) -> bool:
-    """Whether this processor has AVX512-BF16, and registers of this many float32 numbers are those of AVX-512."""
+    """Whether `FunctionBuilder.dot_pairs` can be used: registers of AVX-512 (`lanes` is 16), and AVX512-BF16.
+
+    On an AMD EPYC it multiplies twice as many numbers in a second as FMA does: measured in docs/performance-notes.md.
+    """
     return lanes == REGISTERS[0][1] and bool(binding.get_host_cpu_features().get("avx512bf16"))
 
 

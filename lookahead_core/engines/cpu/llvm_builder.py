@@ -210,11 +210,13 @@ class FunctionBuilder:
         return self.intrinsic("fma", left, right, others)
 
     def dot_pairs(self, left: Any, right: Any, others: Any) -> Any:
-        """Emit and return, in each lane, `others` plus the sum of the products of two pairs of bfloat16 numbers.
+        """Emit and return, in each lane, `others` + left's lower * right's lower + left's upper * right's upper number.
 
-        `left` and `right` are vectors of I32, whose bits are two bfloat16 numbers; `others` is a vector of float32. It
-        is an instruction of processors with AVX512-BF16.
+        `left` and `right` are vectors of I32, whose bits are two bfloat16 numbers; `others` is a vector of float32.
+        Denormal numbers count as 0. It is an instruction of processors with AVX512-BF16.
         """
+        # Assembly, since llvmlite has no bfloat type for LLVM's intrinsic. Its operands are in AT&T order, and the
+        # constraint "0" puts `others` into the register of the result.
         kind = ir.FunctionType(others.type, [others.type, left.type, right.type])
         return self.at.call(ir.InlineAsm(kind, "vdpbf16ps $3, $2, $0", "=v,0,v,v"), [others, left, right])
 

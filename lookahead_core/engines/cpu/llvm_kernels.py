@@ -30,7 +30,7 @@ ATTEND = 6
 LONGEST_SUM = 640
 """The most products summed in a register before the sum is added to the result: longer sums round more."""
 AHEAD = 64
-"""Prefetch distance of weights, in steps of the inner loop: measured in docs/performance-notes.md."""
+"""Prefetch distance, in registers of a column group's weights: measured in docs/performance-notes.md."""
 LOWEST = -(2 - 2**-23) * 2.0**127
 """The lowest finite float32 number."""
 
@@ -89,7 +89,7 @@ class LayerShape:
 
 
 def _numbers_in_step(row_type: Any) -> int:
-    """Return how many numbers of a row a step of the matmul kernel multiplies: those of 32 bits."""
+    """Return how many numbers of a row one step of the matmul kernel multiplies: 1 float32, or 2 bfloat16."""
     return 2 if row_type is BF16 else 1
 
 
@@ -103,7 +103,7 @@ class KernelBuilder:
 
     Attributes hold the kernels' IR functions: `matmul`, `layer_matmul`, `rms_norm`, `silu_gate` and `softmax`, and in
     dicts by number of rows (1 to ATTEND) `score` and `weigh_values`. Only functions of the same module can call them.
-    `layer_matmul` is for the matrices of layers, and `matmul` for rows of float32.
+    `matmul` multiplies rows of float32, for the output matrix, and `layer_matmul` rows of `row_type`.
     """
 
     def __init__(self, shape: LayerShape) -> None:
@@ -370,7 +370,8 @@ class KernelBuilder:
     def row_address(self, code: FunctionBuilder, rows: Any, row: Any, width: Any, column: Any) -> Any:
         """Emit and return the address of a number in a row that a layer's matrix multiplies.
 
-        `rows` is the address of rows that have room for `width` float32 numbers each; bfloat16 takes its first half.
+        `rows` is the address of rows that have room for `width` float32 numbers each. A row of bfloat16 fills the first
+        half of its room, so that rows are 2 * `width` bfloat16 numbers apart.
         """
         if self.row_type is BF16:
             width = code.at.mul(as_i64(width), I64(2))

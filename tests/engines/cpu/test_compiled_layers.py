@@ -166,6 +166,20 @@ def test_layers_of_any_widths_that_fit_give_what_a_plain_forward_gives(shape: di
 
 
 @pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
+def test_in_bfloat16_long_sums_and_wide_heads_are_near_to_float32_and_have_the_same_bits_in_any_pass(kind: str) -> None:
+    shape = {"hidden_size": 704, "intermediate_size": 1376, "head_dim": 128, "num_attention_heads": 4}
+    torch.manual_seed(0)
+    hf_model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**GROUPED | shape)).eval().bfloat16()
+    engine, plain, found = engine_of(hf_model), UncachedEngine(copy.deepcopy(hf_model).float()), []
+    for size in (1, 5, 13, 29):
+        _, nodes = random_tree(8, 0, nodes=29)
+        found.append(evaluate_in_passes(engine, nodes, size, size))
+    expected = plain.evaluate(nodes)
+    assert float((found[0] - expected).abs().max()) <= 3e-2 * float(expected.abs().max())
+    assert all(torch.equal(one, found[0]) for one in found)
+
+
+@pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
 @pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 1))
 def test_in_bfloat16_compiled_layers_are_closer_to_the_exact_odds_than_packed_matrices(family: str) -> None:
     hf_model = random_model(family, saved_in_bfloat16=True)

@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import math
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from interface.server.branch_request import FORK_CUTOFF, BranchRequest
 from interface.server.page_session import PageSession
 from lookahead_core import Document, LookaheadError, Model, load_model
 from lookahead_core.document import cost_meter
+from lookahead_core.serving.job import Job
 from lookahead_core.text.chat import max_opening_tokens, tokenize_conversation
 from tests.conftest import tiny_llama
 from tests.interface.server.test_page_service import TEMPLATE
@@ -83,6 +85,20 @@ def test_of_many_jobs_at_once_each_spends_a_sixth_of_its_own_seconds_on_views(
     monkeypatch.setattr(page_session, "_job_seconds", lambda: clock.now / 10)  # nine others have the rest of the time
     times = painted(tiny_model, clock, 10.0, view=0.5)
     assert len(times) > 2 and min(later - one for one, later in itertools.pairwise(times)) >= 10 * 5 * 0.5
+
+
+def test_seconds_of_a_job_leave_out_the_time_of_others_and_have_its_share_of_passes() -> None:
+    seen: list[float] = []
+    job = Job("a client", 1, iter(lambda: seen.append(page_session._job_seconds()), 1), on_step=print, on_end=print)
+    job.run()
+    time.sleep(0.2)
+    job.run()
+    job.pass_seconds += 5.0
+    job.run()
+    first, second, third = seen
+    assert first <= second < first + 0.1 and 5.0 <= third - second < 5.1
+    job.close(lambda job: None)
+    assert page_session._job_seconds() == pytest.approx(time.perf_counter(), abs=1.0)
 
 
 def test_the_final_view_is_that_of_a_healed_lookahead_of_the_requested_depth(tiny_model: Model) -> None:

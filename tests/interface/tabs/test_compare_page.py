@@ -375,7 +375,7 @@ def test_an_instruction_can_begin_a_text(compare: Compare) -> None:
     compare.settle()
 
 
-@pytest.mark.parametrize(("width", "side_by_side"), [(1280, 3), (1100, 2), (390, 1)])
+@pytest.mark.parametrize(("width", "side_by_side"), [(1240, 3), (1239, 2), (390, 1)])
 def test_as_many_columns_stand_side_by_side_as_the_window_has_room_for(
     compare: Compare, width: int, side_by_side: int
 ) -> None:
