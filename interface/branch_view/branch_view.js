@@ -13,7 +13,7 @@ import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON} from '../web/core/branch_sentences
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
-import {afterPaint, dispatch, onDetail} from '../web/ui/events.js';
+import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {editOf, replacementText} from '../web/core/row_edits.js';
@@ -298,7 +298,7 @@ export class BranchView {
     if (insertsNothing) this.#announcedTab = '';
     if (this.tabAnnouncement.textContent === sentence) return;
     setText(this.tabAnnouncement, sentence);
-    if (!insertsNothing) afterPaint(() => { if (this.state.tabAnnouncement === sentence) this.#announcedTab = tabText ?? ''; });
+    if (!insertsNothing) afterPaint(() => { if (this.state.tabAnnouncement === sentence) this.#announcedTab = tabText ?? ''; }, SLOWEST_PAINT);
   }
 
   /** While something is pointed at, the note is no lower than it was before: its sentence may be shorter. */

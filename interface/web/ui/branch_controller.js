@@ -12,7 +12,7 @@ import {GhostText} from './ghost_text.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {RowEditing} from './row_editing.js';
 import {ServerRequests} from '../net/requests.js';
-import {afterPaint, dispatch, onDetail} from './events.js';
+import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from './events.js';
 import {find} from './elements.js';
 import {listenToTextKeys} from './text_keys.js';
 import {textKey} from '../core/shortcuts.js';
@@ -403,14 +403,14 @@ export class BranchController {
    */
   #announceTab() {
     const {draft} = this, {revision} = draft;
-    // Only a paint tells whether the grey text has room.
+    // Only a paint tells whether the grey text has room, however long it takes on a busy computer.
     afterPaint(() => {
       if (draft.revision !== revision || !draft.hasFocus) return;
       const {text} = this.ghost;
       // In Compare a column announces what Tab inserts, and the page's own branch view the last action, which has to come first.
       if (text && this.#keyed !== this.branches) dispatch(this.branches, 'announceConfirmed');
       dispatch(this.#keyed, 'announceTab', {text, leadsOn: this.#tabLeadsOn()});
-    });
+    }, SLOWEST_PAINT);
   }
 
   /** @param {News} news @param {number} revision */

@@ -49,14 +49,21 @@ export function atNextClick(run, selector = ':not(*)') {
   document.addEventListener('click', onClick);
 }
 
-/** Call a function once what was changed is painted. @param {() => void} run */
-export function afterPaint(run) {
+/** Milliseconds within which also a busy computer paints. */
+export const SLOWEST_PAINT = 2000;
+
+/**
+ * Call a function once what was changed is painted, or after `latest` milliseconds: a page in the background paints nothing.
+ * @param {() => void} run
+ * @param {number} [latest]
+ */
+export function afterPaint(run, latest = 100) {
   let done = false;
   const once = () => {
     if (done) return;
     done = true;
     run();
   };
-  requestAnimationFrame(() => setTimeout(once));
-  setTimeout(once, 100);   // a page in the background paints nothing
+  requestAnimationFrame(() => setTimeout(once, 0));
+  setTimeout(once, latest);
 }
