@@ -17,7 +17,7 @@ export class Notice {
   constructor(element) {
     this.element = element;
     this.sentence = find(element, '.sentence');
-    this.offered = find(element, '.offered');   // names the button after the sentence, for screen readers
+    this.buttonName = find(element, '.button-name');   // names the button after the sentence, for screen readers
     this.button = find(element, '.action');
     this.button.addEventListener('click', () => {
       const run = this.#action?.run;
@@ -51,7 +51,7 @@ export class Notice {
   /** @param {NoticeAction | null} action */
   #offer(action) {
     this.#action = action;
-    this.offered.textContent = action ? ` Button: ${action.label}.` : '';
+    this.buttonName.textContent = action ? ` Button: ${action.label}.` : '';
     this.button.textContent = action?.label ?? '';
     this.button.hidden = !action;
   }
