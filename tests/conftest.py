@@ -167,6 +167,15 @@ def tiny_model(byte_tokenizer: Any) -> Model:
     return load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer)
 
 
+@pytest.fixture
+def tiny_folder(tiny_model: Model, tmp_path: Path) -> Path:
+    """The tiny model and its tokenizer as files, which a command or a process of its own can load."""
+    folder = tmp_path / "model"
+    tiny_model.hf_model.save_pretrained(folder)
+    tiny_model.tokenizer.save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def draft_model(byte_tokenizer: Any) -> Model:
     """The tiny model with a little noise in its weights: it agrees with `tiny_model` on some tokens."""

@@ -362,8 +362,7 @@ def _job_seconds() -> float:
     """Return `Job.seconds` of the running job; outside of jobs `time.perf_counter()`."""
     from lookahead_core.serving.job import Job
 
-    job = Job.current()
-    return time.perf_counter() if job is None else job.seconds
+    return Job.current_seconds(outside=time.perf_counter())
 
 
 def _ahead_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -101,6 +101,12 @@ class Job:
         job: Job | None = getattr(getcurrent(), "job", None)
         return job
 
+    @staticmethod
+    def current_seconds(outside: float) -> float:
+        """Return `seconds` of the job whose steps call this; `outside` if the caller is no part of a job's steps."""
+        job = Job.current()
+        return outside if job is None else job.seconds
+
     @property
     def waits(self) -> bool:
         """Whether the job is suspended for a pass that is still to be made."""

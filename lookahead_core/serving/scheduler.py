@@ -200,8 +200,7 @@ class Scheduler:
     @property
     def job_seconds(self) -> float:
         """The seconds of the job that reads this, see `Job.seconds`; 0.0 outside of jobs."""
-        job = Job.current()
-        return 0.0 if job is None else job.seconds
+        return Job.current_seconds(outside=0.0)
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         """Return the engine's log-probabilities, of shape (nodes, vocabulary), and store a prediction on each node.

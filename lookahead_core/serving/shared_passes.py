@@ -34,9 +34,9 @@ class PassLimits:
 GPU_LIMITS = PassLimits(shared=64, reading=MAX_LAST_CHUNK)
 """Limits for GPUs, which compute 64 nodes in about the time of one."""
 CPU_LIMITS = PassLimits(shared=28, reading=128)
-"""Limits for CPUs, where passes of more than about 16 nodes cost in proportion to their nodes: larger ones save little
-(`python -m benchmarks passes` measures it). With AVX-512, compiled layers compute up to 14 rows at a time: 28 are two
-such blocks. Matrix units such as AMX are fast from about 128 tokens on."""
+"""Limits for CPUs. There a pass of more than about 16 nodes takes time in proportion to its nodes, so larger passes
+save little (`python -m benchmarks passes` measures it). With AVX-512, compiled layers compute up to 14 rows at a time:
+28 are two such blocks. Matrix units such as AMX are fast from about 128 tokens on."""
 
 
 def make_passes(

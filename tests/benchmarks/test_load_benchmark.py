@@ -16,7 +16,6 @@ from benchmarks import load_page
 from benchmarks.__main__ import parse
 from benchmarks.load import main
 from benchmarks.load_page import APART, LoadedPage, Secrets
-from lookahead_core import Model
 
 MOST_GROWTH = 400 * 1024 * 1024
 """Bytes by which a server with a tiny model may grow while a few people write: far less than a leak of views takes."""
@@ -24,11 +23,9 @@ MOST_GROWTH = 400 * 1024 * 1024
 
 @pytest.mark.slow
 def test_a_short_run_finds_no_error_no_foreign_secret_and_no_growth_without_end(
-    tmp_path: Path, tiny_model: Model, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, tiny_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny_model.hf_model.save_pretrained(tmp_path / "model")
-    tiny_model.tokenizer.save_pretrained(tmp_path / "model")
-    words = ["load", "--model", str(tmp_path / "model"), "--people", "1", "4", "--seconds", "2", "--last", "8"]
+    words = ["load", "--model", str(tiny_folder), "--people", "1", "4", "--seconds", "2", "--last", "8"]
     words += ["--idle", "12", "--pace", "0.05", "--at-once", "1", "2", "--repeats", "1"]
     arguments = parse([*words, "--json", str(tmp_path / "load.json"), "--plot", str(tmp_path / "load.png")])
     assert arguments.main is main and main(arguments) == 0, capsys.readouterr().out

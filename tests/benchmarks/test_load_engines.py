@@ -53,12 +53,10 @@ def test_a_short_run_has_views_of_both_engines_in_turns_a_table_a_sentence_and_a
 
 @pytest.mark.slow
 def test_the_command_starts_both_pages_on_a_server_that_runs_and_saves_figures_and_plot(
-    tiny_model: Model, server: CompletionsServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_folder: Path, server: CompletionsServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny_model.hf_model.save_pretrained(tmp_path / "model")
-    tiny_model.tokenizer.save_pretrained(tmp_path / "model")
-    server.models[0]["root"] = str(tmp_path / "model")
-    words = ["load", "--engine", "remote", "--address", server.address, "--model", str(tmp_path / "model")]
+    server.models[0]["root"] = str(tiny_folder)
+    words = ["load", "--engine", "remote", "--address", server.address, "--model", str(tiny_folder)]
     words += ["--people", "1", "3", "--seconds", "2", "--repeats", "1"]
     words += ["--json", str(tmp_path / "load.json"), "--plot", str(tmp_path / "load.png")]
     arguments = parse(words)

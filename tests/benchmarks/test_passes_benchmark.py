@@ -8,14 +8,11 @@ import pytest
 
 from benchmarks.__main__ import parse
 from benchmarks.passes import SIZES, main
-from lookahead_core import Model
 
 
 @pytest.mark.slow
-def test_a_small_run_measures_every_size(tmp_path: Path, tiny_model: Model, capsys: pytest.CaptureFixture[str]) -> None:
-    tiny_model.hf_model.save_pretrained(tmp_path / "model")
-    tiny_model.tokenizer.save_pretrained(tmp_path / "model")
-    arguments = parse(["passes", "--repeats", "1", "--model", str(tmp_path / "model"), "--device", "cpu"])
+def test_a_small_run_measures_every_size(tiny_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = parse(["passes", "--repeats", "1", "--model", str(tiny_folder), "--device", "cpu"])
     assert arguments.main is main and main(arguments) == 0
     shown = capsys.readouterr().out
     rows = [line.split() for line in shown.splitlines() if line.startswith("|")][2:]

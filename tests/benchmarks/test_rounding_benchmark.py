@@ -8,16 +8,13 @@ import pytest
 
 from benchmarks.__main__ import parse
 from benchmarks.rounding import main
-from lookahead_core import Model
 
 
 @pytest.mark.slow
 def test_a_small_run_compares_each_way_to_compute_with_float32(
-    tmp_path: Path, tiny_model: Model, capsys: pytest.CaptureFixture[str]
+    tiny_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny_model.hf_model.save_pretrained(tmp_path / "model")
-    tiny_model.tokenizer.save_pretrained(tmp_path / "model")
-    arguments = parse(["rounding", "--prompts", "2", "--tokens", "20", "--model", str(tmp_path / "model")])
+    arguments = parse(["rounding", "--prompts", "2", "--tokens", "20", "--model", str(tiny_folder)])
     assert arguments.main is main and main(arguments) == 0
     shown = capsys.readouterr().out
     assert "40 rows of 2 prompts" in shown

@@ -407,7 +407,7 @@ export class BranchController {
     afterPaint(() => {
       if (draft.revision !== revision || !draft.hasFocus) return;
       const {text} = this.ghost;
-      // In Compare a column announces what Tab inserts, and the page's own branch view the last action, which has to come first.
+      // In Compare, the page's own branch view announces the last action, and has to be first; a column announces what Tab inserts.
       if (text && this.#keyed !== this.branches) dispatch(this.branches, 'announceConfirmed');
       dispatch(this.#keyed, 'announceTab', {text, leadsOn: this.#tabLeadsOn()});
     }, SLOWEST_PAINT);

@@ -38,7 +38,7 @@ export const isStill = (pressed, event) => Math.hypot(event.clientX - pressed.x,
 /**
  * Call a function once, at the next click anywhere on the page except inside certain elements.
  * @param {() => void} run
- * @param {string} [selector] CSS selector of the elements inside which a click does not count; none unless given
+ * @param {string} [selector] clicks inside elements that match this CSS selector are ignored; by default none are
  */
 export function atNextClick(run, selector = ':not(*)') {
   const onClick = (/** @type {MouseEvent} */ event) => {

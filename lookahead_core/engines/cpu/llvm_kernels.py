@@ -61,7 +61,7 @@ class LayerShape:
 
     @property
     def group_width(self) -> int:
-        """Outputs in a column group of a matrix that is laid out for the kernels: two for each lane of a register."""
+        """Outputs in a column group, the unit in which kernels divide a matrix: two for each lane of a register."""
         return 2 * self.lanes
 
     @property
@@ -227,7 +227,7 @@ class KernelBuilder:
     def _rms_norm(self) -> Any:
         """Return the new IR function `rms_norm`: RMSNorm of each row, times the norm's weight.
 
-        It is written to `out`, see `row_address`.
+        The result is written to `out`, see `row_address`.
         """
         hidden, lanes, vector = self.shape.hidden, self.shape.lanes, self.vector
         code = FunctionBuilder(self.module, "rms_norm", [PTR, PTR, PTR, I64])

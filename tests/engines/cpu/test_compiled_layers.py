@@ -68,6 +68,17 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A list that gets the number of rows of each call of compiled layers from now on."""
+    counts: list[int] = []
+    call = CompiledLayers.__call__
+    monkeypatch.setattr(
+        CompiledLayers, "__call__", lambda self, rows, *given: counts.append(len(rows)) or call(self, rows, *given)
+    )
+    return counts
+
+
 def compiled_of(hf_model: Any) -> CompiledLayers | None:
     """A model's layers, compiled; None where they cannot be."""
     return compile_layers(list(hf_model.model.layers), float32_reference)[0]
@@ -218,6 +229,11 @@ def test_rows_and_what_is_put_into_a_narrow_cache_are_rounded_to_the_nearest(
     assert found.dtype is torch.bfloat16
     # A sum in float32 may be on the other side of the middle between two numbers of bfloat16.
     assert float((found != exact.transpose(0, 1).bfloat16()).double().mean()) <= 0.005
+    if not shape.bf16_rows:
+        wide_engine, wide_tree = engine_of(hf_model), TokenTree()
+        wide_engine.evaluate([wide_tree.descend(wide_tree.root, ids)])
+        assert isinstance(wide_tree.cache, FlatCache)
+        assert torch.equal(wide_tree.cache.layers[0].values[0, :, :20].bfloat16(), found)
 
 
 @both_types
@@ -470,15 +486,11 @@ def test_compiled_layers_are_left_out_if_asked_or_if_their_copies_are_too_large(
 
 @both_types
 def test_small_trees_of_a_large_pass_share_calls_of_compiled_layers(
-    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    dtype: torch.dtype, called: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     engine = engine_of(random_model("llama", saved_in_bfloat16=True).to(dtype))
-    called: list[int] = []
-    call = CompiledLayers.__call__
-    monkeypatch.setattr(
-        CompiledLayers, "__call__", lambda self, rows, *given: called.append(len(rows)) or call(self, rows, *given)
-    )
+    called.clear()  # those by which compiled layers were checked
 
     def nodes_of(counts: list[int]) -> list[Node]:
         trees = [TokenTree() for _ in counts]
@@ -496,15 +508,11 @@ def test_small_trees_of_a_large_pass_share_calls_of_compiled_layers(
 @both_types
 @pytest.mark.parametrize("amx", [False, True])
 def test_a_larger_pass_is_compiled_in_parts_except_in_bfloat16_with_amx(
-    dtype: torch.dtype, amx: bool, monkeypatch: pytest.MonkeyPatch
+    dtype: torch.dtype, amx: bool, called: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
     engine = engine_of(random_model("llama", saved_in_bfloat16=True).to(dtype))
-    called: list[int] = []
-    call = CompiledLayers.__call__
-    monkeypatch.setattr(
-        CompiledLayers, "__call__", lambda self, rows, *given: called.append(len(rows)) or call(self, rows, *given)
-    )
+    called.clear()  # those by which compiled layers were checked
     for count in (ROWS, ROWS + 1):
         tree = TokenTree()
         engine.evaluate([tree.descend(tree.root, [1 + index % 90 for index in range(count)])])

@@ -134,13 +134,11 @@ def wait_until_up(url: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_the_log_of_a_whole_server_holds_no_secret(tmp_path: Path, tiny_model: Model, form: str) -> None:
+def test_the_log_of_a_whole_server_holds_no_secret(tmp_path: Path, tiny_folder: Path, form: str) -> None:
     """Every way in that fails: calls, their URLs, gradio_client's routes, malformed requests, the page's functions."""
-    tiny_model.hf_model.save_pretrained(tmp_path / "model")
-    tiny_model.tokenizer.save_pretrained(tmp_path / "model")
     port, log = free_port(), tmp_path / "log"
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "app.py", "--port", str(port), "--model", str(tmp_path / "model")]
+    command = [sys.executable, "app.py", "--port", str(port), "--model", str(tiny_folder)]
     with log.open("w") as output:
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=output, stderr=output, env=os.environ | {"LOOKAHEAD_LOG": form}

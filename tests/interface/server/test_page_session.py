@@ -6,7 +6,7 @@ import copy
 import itertools
 import json
 import math
-import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -87,18 +87,27 @@ def test_of_many_jobs_at_once_each_spends_a_sixth_of_its_own_seconds_on_views(
     assert len(times) > 2 and min(later - one for one, later in itertools.pairwise(times)) >= 10 * 5 * 0.5
 
 
-def test_seconds_of_a_job_leave_out_the_time_of_others_and_have_its_share_of_passes() -> None:
+def test_seconds_of_a_job_leave_out_the_time_of_others_and_have_its_share_of_passes(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lookahead_core.serving.job.time", clock)
     seen: list[float] = []
-    job = Job("a client", 1, iter(lambda: seen.append(page_session._job_seconds()), 1), on_step=print, on_end=print)
+
+    def steps() -> Iterator[None]:
+        while True:
+            clock.pass_by(1.0)
+            seen.append(page_session._job_seconds())
+            yield
+
+    job = Job("a client", 1, steps(), on_step=lambda step: None, on_end=lambda error: None)
     job.run()
-    time.sleep(0.2)
+    clock.pass_by(20.0)
     job.run()
     job.pass_seconds += 5.0
     job.run()
-    first, second, third = seen
-    assert first <= second < first + 0.1 and 5.0 <= third - second < 5.1
+    assert seen == [1.0, 2.0, 8.0]
     job.close(lambda job: None)
-    assert page_session._job_seconds() == pytest.approx(time.perf_counter(), abs=1.0)
+    assert page_session._job_seconds() == clock.now
 
 
 def test_the_final_view_is_that_of_a_healed_lookahead_of_the_requested_depth(tiny_model: Model) -> None:

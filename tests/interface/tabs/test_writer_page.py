@@ -248,13 +248,13 @@ def test_what_tab_inserts_is_announced_before_it_is_inserted(tiny: Visit) -> Non
 def test_tab_announces_grey_text_that_was_not_announced_yet_and_inserts_it_when_pressed_again(tiny: Visit) -> None:
     tiny.page.evaluate(
         """() => new MutationObserver((changes, observer) => {
-                if (!document.querySelector('.ghost').textContent) return;
-                observer.disconnect();
-                const box = document.querySelector('#document textarea'), before = box.value;
-                const announced = document.querySelector('#branches .tab-announcement').textContent;
-                box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab', bubbles: true, cancelable: true}));
-                window.pressedAtOnce = {before, announced, after: box.value};
-            }).observe(document.querySelector('.mirror'), {subtree: true, childList: true, characterData: true})"""
+            if (!document.querySelector('.ghost').textContent) return;
+            observer.disconnect();
+            const box = document.querySelector('#document textarea'), before = box.value;
+            const announced = document.querySelector('#branches .tab-announcement').textContent;
+            box.dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab', bubbles: true, cancelable: true}));
+            window.pressedAtOnce = {before, announced, after: box.value};
+        }).observe(document.querySelector('.mirror'), {subtree: true, childList: true, characterData: true})"""
     )
     tiny.fill(PROMPT)
     tiny.wait_until_settled()

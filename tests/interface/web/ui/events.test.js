@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
+
 import {afterPaint} from '../../../../interface/web/ui/events.js';
 
-test('what waits for a paint comes after a slow one, and where nothing is painted after the time that is given', async t => {
+test('what waits for a paint comes after a slow one, and where nothing is painted after the time that is given', t => {
   t.mock.timers.enable({apis: ['setTimeout']});
   const painted = 300, called = [];
   globalThis.requestAnimationFrame = run => setTimeout(run, painted);
