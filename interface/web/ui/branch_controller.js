@@ -7,19 +7,18 @@
 /** @import {TextOwner} from './text_owner.js' */
 /** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
-import {GHOST_IS_COMING, GUESS_FIRST, noRowsSentence} from '../core/branch_sentences.js';
+import {noRowsSentence} from '../core/branch_sentences.js';
+import {AcceptingByKeys} from './accepting_by_keys.js';
 import {GhostText} from './ghost_text.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {RowEditing} from './row_editing.js';
 import {ServerRequests} from '../net/requests.js';
-import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from './events.js';
+import {afterPaint, dispatch, onDetail} from './events.js';
 import {find} from './elements.js';
-import {listenToTextKeys} from './text_keys.js';
 import {textKey} from '../core/shortcuts.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
 const LOADING = 'Branches appear here when the model is ready.';
-const GREY_TEXT_GROWS = 300;   // milliseconds between announcements of what Tab inserts, while rows grow
 const PAUSED = 'Branching is paused: press “Go on” to change a row.';
 const SELECTION = 'A selection pauses branching.';
 /**
@@ -83,8 +82,6 @@ const NO_HOOKS = {
 /** The branches of one draft. */
 export class BranchController {
   paused = false;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #growing;
   /**
    * What is left of the branch that was accepted last.
    * @type {BranchRemainder | null}
@@ -93,7 +90,6 @@ export class BranchController {
   #answeredRevision = 0;   // the newest revision that the server has answered
   #answeredLength = 0;     // of the text before the caret at that revision
   #selecting = false;      // whether a selection pauses branching
-  #tabLeadsOn = () => false;   // whether Tab leads on from the text box, and accepts nothing
   #prompt = '';            // the prompt of the known views, as JSON
   /**
    * What was left of the branch when a text was accepted, by the text before the caret.
@@ -129,6 +125,10 @@ export class BranchController {
       pinned: () => this.pinned, request: pinned => this.#requestEdited(pinned),
     });
     this.ghost = new GhostText({branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
+    this.keys = new AcceptingByKeys({
+      branches, keyed: () => this.#keyed, draft, ghost: this.ghost, onHidden: () => this.hooks.onHidden(), confirmHidden: () => this.#confirm('hidden'),
+      rows: () => this.goToRows(), pause: () => this.#togglePause(),
+    });
   }
 
   start() {
@@ -149,8 +149,6 @@ export class BranchController {
     const {branches, draft, buttons} = this;
     draft.addEventListener('change', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
-    draft.box.addEventListener('blur', () => dispatch(this.#keyed, 'announceTab', {text: null}));
-    draft.box.addEventListener('focus', () => this.#announceTab());
     onDetail(draft, 'change', ({kind, text, isInserted, step}) => {
       if (kind === 'undo' && LEAVES_CONVERSATION.has(step ?? '')) this.#confirm('conversationRestored', isInserted ? text : '');
       else if (STEP_KINDS[kind]) this.#confirm(STEP_KINDS[kind][Number(isInserted)], text);
@@ -162,39 +160,10 @@ export class BranchController {
     draft.addEventListener('caret', () => this.#onSelection());
     branches.addEventListener('accept', event => this.#accept(/** @type {CustomEvent<AcceptDetail>} */ (event)));
     branches.addEventListener('leave', () => draft.box.focus());
-    branches.addEventListener('point', () => this.#announceTab());
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());
     buttons.stop.addEventListener('click', () => this.#stop());
-    this.#tabLeadsOn = listenToTextKeys({box: draft.box, draft, actions: {
-      word: branch => this.#choose(branch, this.#keyed.branchView.nextWord(branch)),
-      whole: branch => this.#chooseWhole(branch),
-      ghost: () => this.#acceptGhost() || this.#awaitGhost() || (this.branches.branchView.isVeiled() && this.hooks.onHidden()),
-      hide: () => this.#keyed.branchView.giveUp() || this.#hideGhost(),
-      rows: () => this.goToRows(),
-      pause: () => this.#togglePause(),
-      begin: () => this.#announceTab(),
-    }});
-  }
-
-  /** Accept the ghost text as far as it was announced, or announce it first: nobody who does not see it should insert it unheard. False if there is none. */
-  #acceptGhost() {
-    if (!this.ghost.text) return false;
-    if (!this.ghost.accept(this.#keyed.branchView.announcedTab())) this.#announceTab();
-    return true;
-  }
-
-  /** Keep the focus in the text while the ghost text is computed: on a button, what is typed next would be lost. */
-  #awaitGhost() {
-    const {isComing} = this.ghost;
-    if (isComing) dispatch(this.#keyed, 'refuse', {because: GHOST_IS_COMING});
-    return isComing;
-  }
-
-  #hideGhost() {
-    const hidden = this.ghost.hide();
-    if (hidden) this.#confirm('hidden');
-    return hidden;
+    this.keys.listen();
   }
 
   /** The server may have another document after an error: it needs the accepted ids of the whole text. */
@@ -288,7 +257,7 @@ export class BranchController {
   veilChanged() {
     this.#veil();
     this.ghost.refresh();
-    if (this.branches.branchView.state() === 'settled') this.#announceTab();
+    if (this.branches.branchView.state() === 'settled') this.keys.announceTab();
   }
 
   /** @param {number} revision */
@@ -359,8 +328,8 @@ export class BranchController {
     const changes = Boolean(view || reading || (note && !settled)) || this.branches.branchView.state() !== state;
     if (changes) this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
-    if (settled && changes) this.#announceTab();
-    else if (!settled) this.#announceGrowingTab();
+    if (settled && changes) this.keys.announceTab();
+    else if (!settled) this.keys.announceGrowingTab();
   }
 
   /** @param {number} revision @param {string} text @param {View} view */
@@ -369,8 +338,8 @@ export class BranchController {
     this.known.take(revision, text, view, complete);
     this.show({revision, state: this.paused ? 'paused' : complete ? 'settled' : 'thinking', view, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
-    if (complete && !this.paused) this.#announceTab();
-    else this.#announceGrowingTab();
+    if (complete && !this.paused) this.keys.announceTab();
+    else this.keys.announceGrowingTab();
   }
 
   /**
@@ -382,35 +351,6 @@ export class BranchController {
     this.show({...detail, view: null});
     this.hooks.onColumns(views, {...detail, pinned: this.pinned});
     this.ghost.refresh();
-  }
-
-  /**
-   * Announce what Tab inserts while the branches grow, or while branching is paused: the grey text is shown, and can be inserted.
-   * The first one is announced at once, longer ones after a time. A timer that runs is not started again, since new rows may
-   * come more often than it ends.
-   */
-  #announceGrowingTab() {
-    if (!this.#keyed.branchView.announcedTab()) this.#announceTab();
-    if (this.#growing) return;
-    this.#growing = setTimeout(() => {
-      this.#growing = undefined;
-      this.#announceTab();
-    }, GREY_TEXT_GROWS);
-  }
-
-  /**
-   * Announce the grey text that Tab inserts, unless it was announced already, or that Tab moves the focus to the next control instead.
-   */
-  #announceTab() {
-    const {draft} = this, {revision} = draft;
-    // Only a paint tells whether the grey text has room, however long it takes on a busy computer.
-    afterPaint(() => {
-      if (draft.revision !== revision || !draft.hasFocus) return;
-      const {text} = this.ghost;
-      // In Compare, the page's own branch view announces the last action, and has to be first; a column announces what Tab inserts.
-      if (text && this.#keyed !== this.branches) dispatch(this.branches, 'announceConfirmed');
-      dispatch(this.#keyed, 'announceTab', {text, leadsOn: this.#tabLeadsOn()});
-    }, SLOWEST_PAINT);
   }
 
   /** @param {News} news @param {number} revision */
@@ -487,36 +427,6 @@ export class BranchController {
     kept.delete(before);
     kept.set(before, this.pinned);
     if (kept.size > MOST_PINNED) kept.delete([...kept.keys()][0]);
-  }
-
-  /**
-   * Accept a row by a key of the text box. Returns whether there was such a row.
-   * @param {number} branch
-   * @param {number} token
-   */
-  #choose(branch, token) {
-    const keyed = this.#keyed, {rows, choose, isVeiled} = keyed.branchView;
-    if (isVeiled()) {
-      dispatch(keyed, 'refuse', {because: GUESS_FIRST});
-      return true;
-    }
-    if (rows().length && !rows()[branch]) {
-      dispatch(keyed, 'refuse', {because: `There is no branch ${branch + 1}.`});
-      return true;
-    }
-    if (!rows()[branch]?.pieces[token]) return false;
-    choose(branch, token, {byKeyboard: true});
-    return true;
-  }
-
-  /**
-   * Accept a whole row by a key of the text box, or wait until it is there and complete. Rows of another text than the one in the
-   * box refuse. Returns whether there was such a row, or may be.
-   * @param {number} branch
-   */
-  #chooseWhole(branch) {
-    const {rows, chooseWhole, isVeiled} = this.#keyed.branchView, row = rows()[branch], revision = this.draft.sync();
-    return (row?.revision ?? revision) === revision && !isVeiled() ? chooseWhole(branch) : this.#choose(branch, (row?.pieces.length ?? 0) - 1);
   }
 
   /** A setting or the prompt has changed: draw what is known at once, and request only what is not. */

@@ -1,0 +1,134 @@
+// Accepting branches by the keys of the text box: the next word of a row, a whole row, the ghost text. What Tab inserts is
+// announced before Tab inserts it.
+/** @import {BranchViewElement} from '../core/types.d.ts' */
+/** @import {GhostText} from './ghost_text.js' */
+/** @import {TextOwner} from './text_owner.js' */
+import {GHOST_IS_COMING, GUESS_FIRST} from '../core/branch_sentences.js';
+import {SLOWEST_PAINT, afterPaint, dispatch} from './events.js';
+import {listenToTextKeys} from './text_keys.js';
+
+const GREY_TEXT_GROWS = 300;   // milliseconds between announcements of what Tab inserts, while rows grow
+
+/** Accepts rows and ghost text by key, and announces what Tab inserts. */
+export class AcceptingByKeys {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #growing;
+  #tabLeadsOn = () => false;   // whether Tab leads on from the text box, and accepts nothing
+
+  /**
+   * @param {object} parts
+   * @param {BranchViewElement} parts.branches the branch view of the page
+   * @param {() => BranchViewElement} parts.keyed the branch view whose rows the keys accept
+   * @param {TextOwner} parts.draft
+   * @param {GhostText} parts.ghost
+   * @param {() => boolean} parts.onHidden called when Tab asks for rows that are hidden; returns whether the focus has moved
+   * @param {() => void} parts.confirmHidden lets it be announced that the ghost text was hidden
+   * @param {() => boolean} parts.rows moves the focus to the rows
+   * @param {() => boolean} parts.pause pauses branching, or goes on
+   */
+  constructor({branches, keyed, draft, ghost, onHidden, confirmHidden, rows, pause}) {
+    this.branches = branches;
+    this.keyed = keyed;
+    this.draft = draft;
+    this.ghost = ghost;
+    this.onHidden = onHidden;
+    this.confirmHidden = confirmHidden;
+    this.rows = rows;
+    this.pause = pause;
+  }
+
+  listen() {
+    const {branches, draft: {box}, draft, rows, pause} = this;
+    box.addEventListener('blur', () => dispatch(this.keyed(), 'announceTab', {text: null}));
+    box.addEventListener('focus', () => this.announceTab());
+    branches.addEventListener('point', () => this.announceTab());
+    this.#tabLeadsOn = listenToTextKeys({box, draft, actions: {
+      word: branch => this.#accept(branch, this.keyed().branchView.nextWord(branch)),
+      whole: branch => this.#acceptWhole(branch),
+      ghost: () => this.#acceptGhost() || this.#awaitGhost() || (branches.branchView.isVeiled() && this.onHidden()),
+      hide: () => this.keyed().branchView.giveUp() || this.#hideGhost(),
+      rows,
+      pause,
+      begin: () => this.announceTab(),
+    }});
+  }
+
+  /**
+   * Announce the ghost text that Tab inserts, unless it was announced already, or that Tab moves the focus to the next control instead.
+   */
+  announceTab() {
+    const {draft} = this, {revision} = draft;
+    // Only a paint tells whether the ghost text has room, however long it takes on a busy computer.
+    afterPaint(() => {
+      if (draft.revision !== revision || !draft.hasFocus) return;
+      const {text} = this.ghost, keyed = this.keyed();
+      // In Compare, the page's own branch view announces the last action, and has to be first; a column announces what Tab inserts.
+      if (text && keyed !== this.branches) dispatch(this.branches, 'announceConfirmed');
+      dispatch(keyed, 'announceTab', {text, leadsOn: this.#tabLeadsOn()});
+    }, SLOWEST_PAINT);
+  }
+
+  /**
+   * Announce what Tab inserts while the branches grow, or while branching is paused: the ghost text is shown, and can be inserted.
+   * The first one is announced at once, longer ones after a time. A timer that runs is not started again, since new rows may
+   * come more often than it ends.
+   */
+  announceGrowingTab() {
+    if (!this.keyed().branchView.announcedTab()) this.announceTab();
+    if (this.#growing) return;
+    this.#growing = setTimeout(() => {
+      this.#growing = undefined;
+      this.announceTab();
+    }, GREY_TEXT_GROWS);
+  }
+
+  /** Accept the ghost text as far as it was announced, or announce it first: nobody who does not see it should insert it unheard. False if there is none. */
+  #acceptGhost() {
+    if (!this.ghost.text) return false;
+    if (!this.ghost.accept(this.keyed().branchView.announcedTab())) this.announceTab();
+    return true;
+  }
+
+  /** Keep the focus in the text while the ghost text is computed: on a button, what is typed next would be lost. */
+  #awaitGhost() {
+    const {isComing} = this.ghost;
+    if (isComing) dispatch(this.keyed(), 'refuse', {because: GHOST_IS_COMING});
+    return isComing;
+  }
+
+  #hideGhost() {
+    const hidden = this.ghost.hide();
+    if (hidden) this.confirmHidden();
+    return hidden;
+  }
+
+  /**
+   * Accept a row up to a token. Returns whether there was such a row, or its absence was said.
+   * @param {number} branch
+   * @param {number} token
+   */
+  #accept(branch, token) {
+    const keyed = this.keyed(), {rows, choose, isVeiled} = keyed.branchView;
+    if (isVeiled()) {
+      dispatch(keyed, 'refuse', {because: GUESS_FIRST});
+      return true;
+    }
+    if (rows().length && !rows()[branch]) {
+      dispatch(keyed, 'refuse', {because: `There is no branch ${branch + 1}.`});
+      return true;
+    }
+    if (!rows()[branch]?.pieces[token]) return false;
+    choose(branch, token, {byKeyboard: true});
+    return true;
+  }
+
+  /**
+   * Accept a whole row, or wait until it is there and complete. Rows of another text than the one in the box refuse. Returns
+   * whether there was such a row, or may be.
+   * @param {number} branch
+   */
+  #acceptWhole(branch) {
+    const {rows, chooseWhole, isVeiled} = this.keyed().branchView, row = rows()[branch], revision = this.draft.sync();
+    return (row?.revision ?? revision) === revision && !isVeiled() ? chooseWhole(branch) : this.#accept(branch, (row?.pieces.length ?? 0) - 1);
+  }
+}
