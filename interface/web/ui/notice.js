@@ -1,5 +1,5 @@
 // A line for one sentence with at most one action.
-import {find} from './elements.js';
+import {make} from './elements.js';
 
 const SHOWN_FOR = 12_000;   // milliseconds; a notice with an action stays until it is closed
 
@@ -13,18 +13,22 @@ export class Notice {
   #action = null;
   text = '';   // the sentence that is shown
 
-  /** @param {HTMLElement} element */
+  /** @param {HTMLElement} element empty; it gets the sentence, the button of the action, and one that closes the notice */
   constructor(element) {
     this.element = element;
-    this.sentence = find(element, '.sentence');
-    this.buttonName = find(element, '.button-name');   // names the button after the sentence, for screen readers
-    this.button = find(element, '.action');
+    this.sentence = make('span', {className: 'sentence', dir: 'auto'});
+    this.buttonName = make('span', {className: 'button-name spoken-only'});   // names the button after the sentence, for screen readers
+    this.button = make('button', {className: 'action', hidden: true});
+    const dismiss = make('button', {className: 'dismiss', text: '×', ariaLabel: 'Close this notice'});
+    const spoken = make('div', {className: 'said-aloud'}, this.sentence, this.buttonName);
+    spoken.setAttribute('role', 'status');
+    element.append(spoken, this.button, dismiss);
     this.button.addEventListener('click', () => {
       const run = this.#action?.run;
       this.clear();
       run?.();
     });
-    find(element, '.dismiss').addEventListener('click', () => this.clear());
+    dismiss.addEventListener('click', () => this.clear());
   }
 
   /**

@@ -1,0 +1,307 @@
+// The words of an analysed text: the highlights among them, the card with the details of one word, and the keys that lead
+// from word to word.
+/** @import {AlternativeFit, MarkedWord} from '../../web/core/types.d.ts' */
+import {atNextClick, closestTo} from '../../web/ui/events.js';
+import {chanceFigure, expectationSentence, highlightSentence, spokenDetails, spokenSentence} from './highlight_sentences.js';
+import {findAll, make, setAttribute} from '../../web/ui/elements.js';
+import {listenToHolds} from '../../web/ui/holds.js';
+import {meet} from '../../web/core/tip_position.js';
+import {paintWordDetails, placeBesideWord} from './word_details.js';
+import {relativeEntropies} from './marked_words.js';
+import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
+
+const POINTING_TIME = 150;    // milliseconds on a word before its alternatives are checked
+const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
+const SPOKEN = /[\p{L}\p{N}]/u;   // a character with which every screen reader says a word
+/** @type {Record<string, number>} */
+const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
+/** @type {Record<string, number>} */
+const HIGHLIGHT_MOVES = {ArrowUp: -1, ArrowDown: 1};   // to the previous and the next highlight
+
+/** Draws the words of an analysed text, and shows the card of the one that is pointed at or has the focus. */
+export class HighlightedWords {
+  /** The check of a word's alternatives that began last. @type {Promise<void> | null} */
+  checking = null;
+  /** @type {MarkedWord[]} */
+  #words = [];
+  #isStale = false;   // whether the text has changed since it was analysed
+  #hasFigures = false;   // whether figures are shown
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #pointing;
+  #still = false;     // whether the pointer has not moved since branches were opened
+  #isHeld = false;    // whether a finger has asked for the card: it stays until the next tap
+  #visited = false;   // whether a highlight of this text was gone to
+  /** @type {HTMLElement | null} */
+  #pointed = null;
+  /** The word with the description of its card: it keeps that without the card, until it is left. @type {HTMLElement | null} */
+  #described = null;
+  /** @type {Map<number, AlternativeFit[]>} */
+  #fits = new Map();   // by the starts of words
+
+  /**
+   * @param {object} parts
+   * @param {HTMLElement} parts.shown holds the words
+   * @param {HTMLElement} parts.details the card
+   * @param {HTMLButtonElement} parts.next shows the next highlight
+   * @param {(word: MarkedWord) => Promise<AlternativeFit[] | null>} parts.findFits finds which of a word's alternatives fit in
+   *   its place; null if that stays unknown
+   * @param {(word: MarkedWord) => void} parts.onOpen called when a word is chosen, to show branches in its place
+   * @param {(sentence: string) => void} parts.announce
+   */
+  constructor({shown, details, next, findFits, onOpen, announce}) {
+    this.shown = shown;
+    this.details = details;
+    this.next = next;
+    this.findFits = findFits;
+    this.onOpen = onOpen;
+    this.announce = announce;
+  }
+
+  listen() {
+    const {shown, next} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
+    shown.addEventListener('click', event => this.#open(wordAt(event)));
+    shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
+    // Words that are scrolled under a pointer at rest are not pointed at, and a word that was clicked is only when it is entered again.
+    document.addEventListener('pointermove', event => {
+      const word = this.#still && event.pointerType !== 'touch' ? wordAt(event) : null;
+      this.#still = false;
+      if (word && shown.contains(word) && !word.hasAttribute('aria-current')) this.#point(word);
+    }, {capture: true, passive: true});
+    shown.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') this.#point(shown.querySelector('.word:focus-visible')); });
+    shown.addEventListener('hold', event => {
+      this.#point(wordAt(event));
+      this.#isHeld = true;
+      atNextClick(() => { if (this.#isHeld) this.#point(null); });
+    });
+    listenToHolds(shown, '.word');
+    shown.addEventListener('focusin', event => this.#point(wordAt(event)));
+    shown.addEventListener('focusout', () => this.#point(null));
+    shown.addEventListener('keydown', event => this.#onKey(event));
+    next.addEventListener('click', () => this.#showNext());
+    next.addEventListener('blur', () => this.leave());
+    next.addEventListener('keydown', event => { if (event.key === 'Escape') this.#hideDetails(); });
+    for (const target of [shown, window]) target.addEventListener('scroll', () => this.#followWord(), {passive: true});
+  }
+
+  /**
+   * Draw the words of an analysed text in place of the earlier ones.
+   * @param {MarkedWord[]} words
+   * @param {string} state the element's `data-state`
+   */
+  draw(words, state) {
+    this.leave();
+    this.#fits.clear();
+    this.#visited = false;
+    this.#words = words;
+    this.shown.replaceChildren(...wordNodes(words));
+    this.shown.dataset.state = state;
+    this.setStale(false);
+  }
+
+  /** While the words are stale, none is pointed at or chosen. @param {boolean} stale whether the text has changed since it was analysed */
+  setStale(stale) {
+    this.#isStale = stale;
+    this.shown.toggleAttribute('data-stale', stale);
+  }
+
+  /** Mark the words whose rank is below a number. @param {number} count */
+  mark(count) {
+    for (const word of findAll(this.shown, '.word')) {
+      const {rank, text} = this.#wordOf(word), marked = rank < count;
+      word.toggleAttribute('data-marked', marked);
+      // For screen readers a mark is a part of the name; other words are named by what they show, and signs by their names.
+      const name = marked ? `${spokenText(text).trim()}, marked` : SPOKEN.test(text) ? null : spokenText(text);
+      if (word.ariaLabel !== name) word.ariaLabel = name;
+      if (word !== this.#described) this.#describeBriefly(word);
+    }
+  }
+
+  /** Show figures in the text and in the card, or hide them. @param {boolean} shown */
+  showFigures(shown) {
+    this.#hasFigures = shown;
+    for (const part of [this.details, this.shown]) part.toggleAttribute('data-figures', shown);
+    if (this.#described) this.#paintDetails(this.#described);
+    this.#followWord();
+  }
+
+  /** Hide the card: no word is pointed at. */
+  leave() { this.#point(null); }
+
+  /** Check the alternatives of the word that is pointed at, unless they are known. */
+  checkPointed() {
+    const word = this.#pointed;
+    if (word && !this.#fits.has(this.#wordOf(word).entry.start)) this.checking = this.#check(word);
+  }
+
+  /** Choose the word that starts at a character, if there is one. @param {number} start */
+  openAt(start) {
+    this.#open(findAll(this.shown, '.word').find(word => this.#wordOf(word).entry.start === start));
+  }
+
+  /** @param {HTMLElement} element */
+  #wordOf(element) { return this.#words[Number(element.dataset.word)]; }
+
+  /** A marked word is described by what the model expected, also without its card. Other words have no description then. @param {HTMLElement} word */
+  #describeBriefly(word) {
+    setAttribute(word, 'aria-description', word.hasAttribute('data-marked') ? spokenSentence(expectationSentence(this.#wordOf(word))) : null);
+  }
+
+  /**
+   * Show the details of a word while it is pointed at or has the focus.
+   * @param {HTMLElement | null} word
+   */
+  #point(word) {
+    if (word && word === this.#pointed) return;
+    this.#hideDetails();
+    if (this.#described) this.#describeBriefly(this.#described);
+    this.#described = null;
+    if (!word || this.#isStale) return;
+    this.#pointed = word;
+    const {entry} = this.#wordOf(word);
+    this.#paintDetails(word);
+    this.details.showPopover();
+    this.#followWord();
+    if (entry.alternatives.length && !this.#fits.has(entry.start)) {
+      this.#pointing = setTimeout(() => { this.checking = this.#check(word); }, POINTING_TIME);
+    }
+  }
+
+  /** @param {HTMLElement} word */
+  #paintDetails(word) {
+    const marked = this.#wordOf(word), {entry} = marked;
+    const fits = this.#fits.get(entry.start) ?? [];
+    paintWordDetails(this.details, entry, fits, marked);
+    this.#described = word;
+    word.setAttribute('aria-description', spokenDetails(marked, fits, this.#hasFigures));
+  }
+
+  #hideDetails() {
+    clearTimeout(this.#pointing);
+    this.#pointed?.removeAttribute('data-shown');
+    this.#pointed = null;
+    this.#isHeld = false;
+    this.details.hidePopover();
+  }
+
+  #followWord() {
+    const word = this.#pointed;
+    if (!word) return;
+    const after = findAll(this.shown, '[data-marked]').filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
+    placeBesideWord(this.details, word, {text: this.shown, after, keep: word.dataset.shown === undefined ? [] : [this.next]});
+  }
+
+  /** Find which of a word's alternatives fit in its place, and show it in its card. @param {HTMLElement} word */
+  async #check(word) {
+    const marked = this.#wordOf(word), fits = await this.findFits(marked);
+    if (!fits) return;
+    this.#fits.set(marked.entry.start, fits);
+    if (word !== this.#described) return;
+    this.#paintDetails(word);
+    this.#followWord();
+    this.#uncoverNext();
+  }
+
+  /** Choose a word. @param {HTMLElement | null | undefined} word */
+  #open(word) {
+    if (!word || this.#isStale) return;
+    for (const other of findAll(this.shown, '[aria-current]')) other.removeAttribute('aria-current');
+    word.setAttribute('aria-current', 'true');
+    this.#moveTabStop(word);
+    // The card would cover the branches.
+    this.#hideDetails();
+    this.#still = true;
+    this.onOpen(this.#wordOf(word));
+  }
+
+  /** @param {KeyboardEvent} event */
+  #onKey(event) {
+    const word = closestTo(event, '.word'), {key} = event;
+    if (!word || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (key === 'Enter' || key === ' ') this.#open(word);
+    else if (key === 'Escape') this.#hideDetails();
+    else if (HIGHLIGHT_MOVES[key]) this.#moveFocus(word, HIGHLIGHT_MOVES[key], one => one === word || one.hasAttribute('data-marked'));
+    else if (MOVES[key]) this.#moveFocus(word, this.#inReadingOrder(MOVES[key]));
+    else return;
+    event.preventDefault();
+  }
+
+  /**
+   * In a text from right to left, the next word is at the left.
+   * @param {number} by
+   */
+  #inReadingOrder(by) { return Number.isFinite(by) && getComputedStyle(this.shown).direction === 'rtl' ? -by : by; }
+
+  /** Show the highlight after the word that was shown or had the focus last; after the last one, the first. The focus stays. */
+  #showNext() {
+    const words = findAll(this.shown, '.word'), marked = words.filter(word => word.hasAttribute('data-marked'));
+    const from = words.findIndex(word => word.tabIndex === 0), began = words[from] === marked[0] && !this.#visited;
+    const next = began ? marked[0] : marked.find(word => words.indexOf(word) > from) ?? marked[0];
+    if (!next) return;
+    this.#visited = true;
+    this.#moveTabStop(next);
+    this.#scrollTo(next);
+    this.leave();
+    next.dataset.shown = '';
+    this.#point(next);
+    this.#uncoverNext();
+    this.announce(spokenSentence(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length)));
+  }
+
+  /** Where the details of a word cover the button that shows the next one, scroll the page so that there is room below the word. */
+  #uncoverNext() {
+    const shown = this.#pointed?.dataset.shown !== undefined;
+    if (!shown || !meet(this.details.getBoundingClientRect(), this.next.getBoundingClientRect())) return;
+    this.next.scrollIntoView({block: 'start'});
+    this.#followWord();
+  }
+
+  /**
+   * Scroll the text so that a word is in its middle. The page moves only where the word is outside of the window.
+   * @param {HTMLElement} word
+   */
+  #scrollTo(word) {
+    const outer = this.shown.getBoundingClientRect(), inner = word.getBoundingClientRect();
+    this.shown.scrollTop += (inner.top + inner.bottom - outer.top - outer.bottom) / 2;
+    word.scrollIntoView({block: 'nearest'});
+  }
+
+  /**
+   * @param {HTMLElement} word
+   * @param {number} by how many words to move
+   * @param {(word: HTMLElement) => boolean} [among] the words that count
+   */
+  #moveFocus(word, by, among = () => true) {
+    const words = findAll(this.shown, '.word').filter(among);
+    const next = words[Math.max(0, Math.min(words.length - 1, words.indexOf(word) + by))];
+    this.#moveTabStop(next);
+    next.focus({preventScroll: true});
+    next.scrollIntoView({block: 'nearest'});
+  }
+
+  /**
+   * One word is where the Tab key leads.
+   * @param {HTMLElement} word
+   */
+  #moveTabStop(word) {
+    this.shown.querySelector('[tabindex="0"]')?.setAttribute('tabindex', '-1');
+    word.tabIndex = 0;
+  }
+}
+
+/**
+ * The words as elements, with the white space between them.
+ * @param {MarkedWord[]} words
+ */
+function wordNodes(words) {
+  const bands = relativeEntropies(words);
+  return words.flatMap((own, index) => {
+    const {text} = own;
+    const [, before, inner, after] = /^(\s*)(.*?)(\s*)$/su.exec(text) ?? ['', '', text, ''], blank = !inner;
+    const word = make('span', {text: blank ? text : inner, className: blank ? 'word blank' : 'word', tabIndex: index ? -1 : 0});
+    Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3), chance: chanceFigure(own)});
+    if (blank) word.dataset.sign = visibleText(text);
+    word.setAttribute('role', 'button');
+    word.style.setProperty('--fork', `${Math.round(STRONGEST * bands[index])}%`);
+    return blank ? [word] : [before, word, after].filter(Boolean);
+  });
+}
