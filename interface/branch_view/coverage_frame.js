@@ -7,7 +7,7 @@ import {
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {paintFigure} from './paint_rows.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
-import {wordSentence} from '../web/core/word_odds.js';
+import {steeringSentence} from '../web/core/word_odds.js';
 
 /**
  * @param {HTMLElement} cover
@@ -27,9 +27,9 @@ export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   setText(without, leavesOutOthers ? '' : bannedCaption(drawn));
   setAttribute(without, 'data-tip', without.textContent);   // its end may be cut off
   without.hidden = !without.textContent;
-  const {word} = drawn, odds = find(cover, '.word-odds');
-  odds.hidden = !word;
-  if (word) setText(odds, wordSentence(word, drawn.rows.some(row => row.branch.word), drawn.growing));
+  const odds = find(cover, '.word-odds');
+  setText(odds, steeringSentence(drawn));
+  odds.hidden = !drawn.word;
   trimChildren(stack, own.length);
   const slices = childrenOf(stack);
   own.forEach((row, index) => {

@@ -9,7 +9,7 @@ const GAP = 2;     // pixels between the field and the line below it
 const KEYS = ['Enter: use it', ' · Esc: leave it'];   // keyboards on a screen have the first one alone
 const MOST = 160;  // characters; the server takes some more
 
-/** One field at a time, over the token that is changed. */
+/** One field at a time, over the token that is changed. What was typed is used as well when the focus moves elsewhere: undo takes it back. */
 export class RowEditor {
   /** @type {HTMLInputElement | null} */
   #field = null;
@@ -18,7 +18,8 @@ export class RowEditor {
 
   /**
    * @param {HTMLElement} root the field is put into it
-   * @param {(row: DrawnRow, piece: number, typed: string) => void} onDone called with what was typed, at Enter
+   * @param {(row: DrawnRow, piece: number, typed: string) => void} onDone called with what was typed, at Enter or where
+   *   the focus leaves a changed field
    */
   constructor(root, onDone) {
     this.root = root;
@@ -46,7 +47,12 @@ export class RowEditor {
       if (field.scrollWidth > field.clientWidth) place(field, {left, width: field.scrollWidth + ROOM, room: outer.width});
     });
     field.addEventListener('keydown', event => this.#onKey(event, back, () => this.onDone(row, piece, field.value)));
-    field.addEventListener('blur', () => this.close());
+    field.addEventListener('blur', () => {
+      // Also when the window loses the focus, and when the field was closed.
+      if (this.#field !== field || !document.hasFocus()) return;
+      this.close();
+      if (field.value.trim() !== text.trim()) this.onDone(row, piece, field.value);
+    });
     // The field's name says the same.
     const keys = this.#keys = make('small', {className: 'row-editor-keys', ariaHidden: 'true'}, KEYS[0], make('span', {className: 'keys-only', text: KEYS[1]}));
     this.root.append(field, keys);

@@ -160,12 +160,13 @@ class BranchRequest:
     def options_for(self, document: Document) -> dict[str, Any]:
         """Return keyword arguments for the lookahead of a document with the request's text.
 
-        They are `options` where the page computes odds at its temperature itself. If the last token is re-opened, the
-        temperature also decides which branches are the likeliest: then they have `reheating`, and the odds of tokens.
+        They are `options` at temperature and top-p 1. Otherwise they have the odds of tokens, from which the page
+        computes those at its temperature. If the last token is re-opened, the temperature also decides which branches
+        are the likeliest: then they have `reheating` too.
         """
-        if document.reopens and any(value != 1 for value in self.reheating.values()):
-            return {**self.options, **self.reheating, "odds": "tokens"}
-        return dict(self.options)
+        if all(value == 1 for value in self.reheating.values()):
+            return dict(self.options)
+        return {**self.options, **(self.reheating if document.reopens else {}), "odds": "tokens"}
 
     @property
     def message(self) -> MessageContext | None:

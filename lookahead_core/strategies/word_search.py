@@ -80,7 +80,8 @@ class WordSearch:
 
     The rank of a path is its probability times an estimate of the probability that it reaches the word: 1 if it ends
     with the word, `_begun_chance` if it ends with a beginning of the word, else the probability that the word begins
-    at its last token. `leaves` and `odds` are the results so far.
+    at its last token. Half of each round are the most probable paths whatever their rank, since the rank does not know
+    that a word may follow some tokens later. `leaves` and `odds` are the results so far.
     """
 
     def __init__(self, growth: Growth, words: WordTokens, head: Node, typed: ReopenedToken | None) -> None:
@@ -95,7 +96,10 @@ class WordSearch:
         self._low = 0.0
         self._open = 1.0
         self._found: list[tuple[float, BranchLeaf]] = []
-        self._queue: list[tuple[float, int, _Open]] = []
+        self._by_rank: list[tuple[float, int, _Open]] = []
+        self._by_probability: list[tuple[float, int, _Open]] = []
+        """The same paths; one that was chosen from one of the two heaps stays in the other, and is in `_chosen`."""
+        self._chosen: set[int] = set()
         self._order = itertools.count()
 
     @property
@@ -120,8 +124,7 @@ class WordSearch:
         self._begin()
         yield
         spent, rounds = 1, ROUNDS * math.ceil(options.budget / options.width)
-        while self._queue and spent < options.budget and rounds:
-            chosen = self._next(min(options.width, options.budget - spent))
+        while rounds and spent < options.budget and (chosen := self._next(min(options.width, options.budget - spent))):
             leaves = [one.leaf.extended(one.child.token_id, one.child.logprob, one.prediction) for one in chosen]
             states = [one.child.state for one in chosen]
             outlooks = self._outlooks([leaf.node for leaf in leaves], states)
@@ -131,12 +134,30 @@ class WordSearch:
             yield
 
     def _next(self, most: int) -> list[_Open]:
-        """Remove the paths of the next round from the queue: the best one, and others down to FAR_BELOW of its rank."""
-        least = self._queue[0][0] * FAR_BELOW
-        chosen: list[_Open] = []
-        while self._queue and len(chosen) < most and self._queue[0][0] <= least:
-            chosen.append(heapq.heappop(self._queue)[2])
+        """Return at most `most` paths for the next round, which are not returned again; [] if none is left.
+
+        At most half are the most probable paths. The others have the highest ranks, from the best one of all down to
+        FAR_BELOW of it.
+        """
+        best = self._first(self._by_rank)
+        chosen = [self._take_first(self._by_probability) for _ in range(most // 2) if self._first(self._by_probability)]
+        while len(chosen) < most and (first := self._first(self._by_rank)):
+            assert best is not None
+            if first[0] > best[0] * FAR_BELOW:
+                break
+            chosen.append(self._take_first(self._by_rank))
         return chosen
+
+    def _first(self, heap: list[tuple[float, int, _Open]]) -> tuple[float, int, _Open] | None:
+        """Return the first path of a heap that was not chosen yet, without removing it; None if there is none."""
+        while heap and heap[0][1] in self._chosen:
+            heapq.heappop(heap)
+        return heap[0] if heap else None
+
+    def _take_first(self, heap: list[tuple[float, int, _Open]]) -> _Open:
+        _, number, path = heapq.heappop(heap)
+        self._chosen.add(number)
+        return path
 
     def _begin(self) -> None:
         head, typed = self._head, self._typed
@@ -172,8 +193,10 @@ class WordSearch:
         leads = max(LEAST_CHANCE, self._usual if spelled else outlook.leads)
         for child in children:
             chance = self._chance(child) or leads
-            rank = math.exp(leaf.logprob + child.logprob) * chance
-            heapq.heappush(self._queue, (-rank, next(self._order), _Open(leaf, child, outlook.prediction)))
+            path, number = _Open(leaf, child, outlook.prediction), next(self._order)
+            logprob = leaf.logprob + child.logprob
+            heapq.heappush(self._by_rank, (-math.exp(logprob) * chance, number, path))
+            heapq.heappush(self._by_probability, (-logprob, number, path))
 
     def _chance(self, child: _Child) -> float:
         """Return the estimated probability that a path which spells or begins the word reaches it; else 0."""

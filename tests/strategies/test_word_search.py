@@ -259,6 +259,18 @@ def test_a_word_needs_a_tokenizer() -> None:
         document.lookahead(towards="sea")
 
 
+def test_a_likely_path_is_found_on_which_the_word_follows_some_tokens_later(default_model: Model) -> None:
+    """The word is unlikely right after " it" and " for": only the probability of the path leads there."""
+    text = (
+        "The old captain came home after many years at sea. In the kitchen he had made a new recipe for a new recipe. "
+        "He had made"
+    )
+    likeliest = max(Document(default_model, text).lookahead(k=5, depth=5).branches, key=lambda one: "wife" in one.text)
+    assert " wife" in likeliest.text
+    steered = Document(default_model, text).lookahead(k=5, depth=5, towards="wife")
+    assert likeliest.text.split(" wife")[0] + " wife" in [branch.text for branch in steered.branches]
+
+
 @pytest.mark.slow
 def test_the_bounds_agree_with_sampled_texts_of_the_default_model(default_model: Model) -> None:
     """Whole words by a regular expression in texts drawn by streams; the bounds leave three standard errors."""

@@ -193,16 +193,22 @@ export class DocumentKeeper {
     this.settingsChanged();
   }
 
+  /** @param {string} content @param {string} name @param {string} type its media type */
+  #save(content, name, type) {
+    downloadFile(content, name, type);
+    this.notice.show(`Exported: ${name}.`);
+  }
+
   async exportJson() {
     const view = this.hooks.view(), fields = this.snapshot(), name = this.name;
     const waiting = new Promise(resolve => { setTimeout(() => resolve(null), TREE_TIMEOUT); });
     const tree = await Promise.race([Promise.resolve().then(() => this.hooks.tree()).catch(() => null), waiting]);
-    downloadFile(exportDocument({...fields, name}, {view, tree}), fileName(name, 'json'), 'application/json');
+    this.#save(exportDocument({...fields, name}, {view, tree}), fileName(name, 'json'), 'application/json');
     this.#exported = fields.text;
   }
 
   exportText() {
-    downloadFile(this.draft.text, fileName(this.name, 'txt'), 'text/plain');
+    this.#save(this.draft.text, fileName(this.name, 'txt'), 'text/plain');
     this.#exported = this.draft.text;
   }
 
@@ -213,7 +219,7 @@ export class DocumentKeeper {
   exportAuthorship(format) {
     const {name, draft, hooks} = this, {write, type} = AUTHORSHIP[format];
     const content = write({name, text: draft.text, model: hooks.model(), authors: draft.authors});
-    downloadFile(content, fileName(`${name} authorship`, format), type);
+    this.#save(content, fileName(`${name} authorship`, format), type);
   }
 
   /**
@@ -222,8 +228,8 @@ export class DocumentKeeper {
    */
   exportReplay(format) {
     const {name} = this, document = {...this.snapshot(), name}, file = fileName(`${name} replay`, format);
-    if (format === 'html') downloadFile(replayHtml({name, replay: replayOf(document)}), file, 'text/html');
-    else downloadFile(exportReplay(document), file, 'application/json');
+    if (format === 'html') this.#save(replayHtml({name, replay: replayOf(document)}), file, 'text/html');
+    else this.#save(exportReplay(document), file, 'application/json');
   }
 
   /** Whether closing the page now would lose something. */

@@ -49,7 +49,7 @@ async function replayLinkOf(document, address) {
 export function shareDialog(dialog, {keeper, hooks}) {
   let playing = false;
   const field = find(dialog, '#share-link', HTMLInputElement), line = field.parentElement;
-  const copyButton = find(dialog, '#share-copy'), warning = find(dialog, '.over'), note = find(dialog, '.address');
+  const copyButton = find(dialog, '#share-copy'), status = find(dialog, '[role=status]'), warning = find(dialog, '.over'), note = find(dialog, '.address');
   const details = find(dialog, 'details', HTMLDetailsElement);
   /** @type {(parts: {link?: string, warns?: string, notes?: string, local?: boolean}) => void} `warns` stands beside the button of a file */
   const paint = ({link = '', warns = '', notes = '', local = false}) => {
@@ -62,10 +62,13 @@ export function shareDialog(dialog, {keeper, hooks}) {
     details.hidden = !local;
     details.open = false;
     copyButton.textContent = 'Copy';
+    status.textContent = '';
   };
   copyButton.addEventListener('click', async () => {
-    copyButton.textContent = await copyText(field.value, dialog) ? 'Copied' : 'Press Ctrl+C';
-    field.select();
+    const copied = await copyText(field.value, dialog);
+    copyButton.textContent = copied ? 'Copied' : 'Press Ctrl+C';
+    status.textContent = copied ? 'The link is copied.' : '';
+    if (!copied) field.select();
   });
   field.addEventListener('focus', () => field.select());
   find(dialog, '#share-file').addEventListener('click', () => {

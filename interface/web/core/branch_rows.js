@@ -30,9 +30,9 @@ export function coversSettings(view, settings) {
   const same = (...names) => names.every(name => valueOf(wanted, name) === valueOf(asked, name));
   if (!same('mode') || (wanted.towards || '') !== (asked.towards || '') || (wanted.avoid || '') !== (asked.avoid || '')) return false;
   if (asked.mode === 'sampled' && !same('temperature', 'top_p', 'seed')) return false;
-  const reheats = Boolean(view.given) && asked.mode === 'likely' && !asked.towards;
-  if (reheats && !same('temperature', 'top_p')) return false;
-  if (oddsKind(asked) !== (reheats && isReheated(wanted) ? 'tokens' : oddsKind(wanted))) return false;
+  if (view.given && asked.mode === 'likely' && !asked.towards && !same('temperature', 'top_p')) return false;
+  // Odds of words are known at temperature 1 alone, and the likeliest words are other rows than the likeliest tokens.
+  if (oddsKind(asked) !== (isReheated(wanted) ? 'tokens' : oddsKind(wanted))) return false;
   return isCuttable(asked) ? wanted.k <= asked.k && isLongEnough(view, wanted) : hasSameRows(view, wanted);
 }
 

@@ -4,6 +4,7 @@ import {
   continuedLetters, formatCount, formatError, formatKnown, formatNumber, formatPercent, isSigns, isUnknown, mayGoOn, quotedText, spokenQuote, spokenText,
 } from './figures_and_labels.js';
 import {isReheated} from './reheated_odds.js';
+import {steeringSentence} from './word_odds.js';
 import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
 
 /** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
@@ -81,7 +82,7 @@ const isKeptFirst = ([first, ...others]) =>
   Boolean(first?.pinned && !first.extra) && others.some(({share}) => (share?.p ?? 0) > (first.share?.p ?? 0));
 
 /** What a fork is, and which rows the mode “forks” shows. */
-export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. Of these rows, those with the highest shares are shown.';
+export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more at that place, before temperature and top-p; that place is a fork. Of these rows, those with the highest shares are shown.';
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}
@@ -438,8 +439,9 @@ export function changedPhrase(row, before) {
 }
 
 /**
- * What a screen reader says of a settled view: the coverage, and how each row begins, up to what sets it apart.
- * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError'>> & {rows: (Partial<Pick<Row, 'apart'>> & SpokenRow)[]}} drawn
+ * What a screen reader says of a settled view: the coverage, how each row begins, up to what sets it apart, and the odds of the
+ * word that the rows go towards.
+ * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>> & {rows: (Partial<Pick<Row, 'apart' | 'branch'>> & SpokenRow)[]}} drawn
  * @param {string} [before] the end of the text before the rows
  */
 export function announcementSentence({count, coverage, rows, wanted = {}, ...drawn}, before = '') {
@@ -448,5 +450,6 @@ export function announcementSentence({count, coverage, rows, wanted = {}, ...dra
     const {pieces, apart = 0} = row, index = pieces.findIndex(({tokens = 0}) => tokens >= apart);
     return spokenBeginning(row, before, Math.max(3, (index < 0 ? pieces.length : index) + 1)) || 'end';
   });
-  return `${coverageSubject(count)} ${formatKnown(coverage)}${under}: ${beginnings.join('; ')}`;
+  const steered = steeringSentence({...drawn, wanted, rows});
+  return `${coverageSubject(count)} ${formatKnown(coverage)}${under}: ${beginnings.join('; ')}${steered && `. ${steered}`}`;
 }

@@ -1,5 +1,5 @@
 // The sentence on the word that the branches go towards.
-/** @import {WordOdds} from './types.d.ts' */
+/** @import {DrawnView, Row, WordOdds} from './types.d.ts' */
 import {formatCount, formatPercent, quotedText} from './figures_and_labels.js';
 
 const USEFUL_BOUND = 0.5;  // the largest upper bound that is shown: most of a larger one was never looked at
@@ -12,15 +12,23 @@ const TINY = 1e-12;        // in place of 0, which is said of no word
  * is counted, not longer ones that begin with it, which the shares of the rows count too.
  * @param {WordOdds} odds
  * @param {boolean} reached whether a row leads to the word
- * @param {boolean} [searching] whether more ways may be found
+ * @param {{searching?: boolean, banned?: number}} [options] `searching`: whether more ways may be found; `banned`: the number of
+ *   banned tokens, which may be in every way
  */
-export function wordSentence({word, within, low, high}, reached, searching = false) {
+export function wordSentence({word, within, low, high}, reached, {searching = false, banned = 0} = {}) {
   const span = `within ${formatCount(within, 'token')}`, name = quotedText(word);
-  const hint = /\s/.test(word.trim()) ? '; one word alone is found more easily' : '';
+  const hint = `${/\s/.test(word.trim()) ? '; one word alone is found more easily' : ''}${banned ? `; ${formatCount(banned, 'banned token')} may be the reason` : ''}`;
   if (!reached && searching) return `${name}: looking for ways ${span}…`;
   if (!reached) return `${name}: no way found ${span}${limitClause(high)}${hint}`;
   return `${name} as a whole word: ${boundsClause(low, high)} ${span}`;
 }
+
+/**
+ * The sentence on the word that the drawn rows go towards; empty if they go towards none.
+ * @param {Partial<Pick<DrawnView, 'word' | 'growing' | 'wanted'>> & {rows: Partial<Pick<Row, 'branch'>>[]}} drawn
+ */
+export const steeringSentence = ({word, rows, growing, wanted}) =>
+  (word ? wordSentence(word, rows.some(row => row.branch?.word), {searching: growing, banned: wanted?.banned}) : '');
 
 /** @param {number} high */
 function limitClause(high) {

@@ -45,7 +45,8 @@ export class AcceptingByKeys {
     this.#tabLeadsOn = listenToTextKeys({box, draft, actions: {
       word: branch => this.#accept(branch, this.keyed().branchView.nextWord(branch)),
       whole: branch => this.#acceptWhole(branch),
-      ghost: () => this.#acceptGhost() || this.#awaitGhost() || (branches.branchView.isVeiled() && this.onHidden()),
+      ghost: () => this.#acceptGhost() || this.#awaitGhost() || this.#goToGuess(),
+      guess: () => this.#goToGuess(),
       hide: () => this.keyed().branchView.giveUp() || this.#hideGhost(),
       rows,
       pause,
@@ -96,6 +97,9 @@ export class AcceptingByKeys {
     return isComing;
   }
 
+  /** Move the focus to the guess that is asked for first. Returns whether one is. */
+  #goToGuess() { return this.branches.branchView.isVeiled() && this.onHidden(); }
+
   #hideGhost() {
     const hidden = this.ghost.hide();
     if (hidden) this.confirmHidden();
@@ -115,6 +119,10 @@ export class AcceptingByKeys {
     }
     if (rows().length && !rows()[branch]) {
       dispatch(keyed, 'refuse', {because: `There is no branch ${branch + 1}.`});
+      return true;
+    }
+    if (rows()[branch]?.ended && !rows()[branch].pieces.length) {
+      dispatch(keyed, 'refuse', {because: `Branch ${branch + 1} ends the text here: it inserts nothing.`});
       return true;
     }
     if (!rows()[branch]?.pieces[token]) return false;

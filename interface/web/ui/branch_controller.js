@@ -86,7 +86,7 @@ export class BranchController {
    * What is left of the branch that was accepted last.
    * @type {BranchRemainder | null}
    */
-  pinned = null;
+  #rest = null;
   #answeredRevision = 0;   // the newest revision that the server has answered
   #answeredLength = 0;     // of the text before the caret at that revision
   #selecting = false;      // whether a selection pauses branching
@@ -112,7 +112,7 @@ export class BranchController {
       onNews: (news, request) => this.#takeNews(news, request),
       onFailure: sentence => {
         this.#forgetAnswers();
-        header.showError(this, sentence);
+        header.showError(this, sentence, this.draft.box);
       },
       onForgotten: () => this.#forgetAnswers(),
     });
@@ -137,6 +137,14 @@ export class BranchController {
     this.#update();
   }
 
+  /** The row that is pinned: what is left of the branch that was accepted last, unless it has a banned token. */
+  get pinned() {
+    const {banned = []} = this.hooks.prompt();
+    return this.#rest?.ids.some(id => banned.includes(id)) ? null : this.#rest;
+  }
+
+  set pinned(rest) { this.#rest = rest; }
+
   /** The view of the present text, or null. */
   get view() { return this.known.revision === this.draft.revision ? this.known.view : null; }
 
@@ -151,6 +159,7 @@ export class BranchController {
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     onDetail(draft, 'change', ({kind, text, isInserted, step}) => {
       if (kind === 'undo' && LEAVES_CONVERSATION.has(step ?? '')) this.#confirm('conversationRestored', isInserted ? text : '');
+      else if (kind === 'reenter' && text) this.#confirm(isInserted ? 'entered' : 'left', text);
       else if (STEP_KINDS[kind]) this.#confirm(STEP_KINDS[kind][Number(isInserted)], text);
       if (!PROMPT_KINDS.includes(kind)) this.edits.textChanged();
       if (kind !== 'accept') this.#update(kind, step);
@@ -219,10 +228,10 @@ export class BranchController {
     const {draft, known, hooks} = this, revision = draft.sync(), text = draft.before;
     if (draft.composing) return;
     this.#veil();
-    this.#forgetOtherPrompts();
+    const bansChanged = this.#takePrompt();
     // A redo leads to what was accepted, and to what was left of its row. So does the undo of a step to an earlier text.
     const returns = step === 'reenter' ? kind === 'undo' : kind === 'redo';
-    this.pinned = returns ? this.#pinnedAfter.get(text) ?? null : null;
+    if (!bansChanged) this.pinned = returns ? this.#pinnedAfter.get(text) ?? null : null;
     if (kind === 'load') this.#pinnedAfter.clear();
     if (kind === 'caret') this.ghost.moved();
     else this.ghost.edited();
@@ -238,12 +247,14 @@ export class BranchController {
     if (kind !== 'prompting') this.#request();
   }
 
-  #forgetOtherPrompts() {
-    const prompt = this.#promptAsJson();
-    if (prompt !== this.#prompt) this.known.forget();
+  /** Forget what was computed for another prompt. Returns whether the bans alone have changed. */
+  #takePrompt() {
+    const prompt = this.#promptAsJson(), changed = prompt !== this.#prompt, isOther = withoutBans(prompt) !== withoutBans(this.#prompt);
+    if (changed) this.known.forget();
     // The server continues another document.
-    if (withoutBans(prompt) !== withoutBans(this.#prompt)) this.#forgetAnswers();
+    if (isOther) this.#forgetAnswers();
     this.#prompt = prompt;
+    return changed && !isOther;
   }
 
   /** Hide the rows, or show them, as the text before the caret demands. */
@@ -386,7 +397,7 @@ export class BranchController {
     this.edits.refuse();
     this.#forgetAnswers();
     header.clearErrors(this);
-    header.showError(this, sentence);
+    header.showError(this, sentence, this.draft.box);
     this.#setStoppable(false);
     this.show({revision, state: 'error', view: null, note: sentence});
   }

@@ -16,8 +16,10 @@ let loading = {state: 'loading', sentence: 'Starting'};
 /** @type {LoadingStatus | null} */
 let reload = null;            // of a server that was started again
 let outdated = false;         // whether the server serves another version of the page
-/** @type {Map<object, LoadingStatus>} */
+/** @type {Map<object, LoadingStatus & {place?: HTMLElement}>} */
 const errors = new Map();     // by their owners, the latest last
+/** Watches the places of errors: another tab may have been opened. @type {IntersectionObserver | null} */
+let places = null;
 
 /**
  * Draw what Python says of the model. `lookahead:ready` is dispatched on the document once, when it is loaded.
@@ -25,6 +27,7 @@ const errors = new Map();     // by their owners, the latest last
  */
 export function mount({element, props, watch}) {
   status = find(element, '#status');
+  places = new IntersectionObserver(() => paint());
   new Tips(document.body);
   listenToTabKeys(document.body);
   listenToHelp(document.body, element.closest('.contain') ?? document.body);
@@ -44,13 +47,17 @@ export function mount({element, props, watch}) {
 }
 
 /**
- * Show an error until its owner clears it with null.
+ * Show an error until its owner clears it with null, while its place is on the page: on another tab it is about nothing that is seen.
  * @param {object} owner
  * @param {string | null} sentence
+ * @param {HTMLElement} [place] what the error is about; the whole page unless given
  */
-export function showError(owner, sentence) {
+export function showError(owner, sentence, place) {
+  const before = errors.get(owner)?.place;
+  if (before) places?.unobserve(before);
   errors.delete(owner);
-  if (sentence) errors.set(owner, {state: 'error', sentence, fraction: null});
+  if (sentence) errors.set(owner, {state: 'error', sentence, fraction: null, place});
+  if (sentence && place) places?.observe(place);
   paint();
 }
 
@@ -78,9 +85,12 @@ export const loadingState = () => loading.state;
 /** The model's name as files and links carry it; null until it is loaded. */
 export const modelName = () => (loading.state === 'ready' ? loading.sentence.split(' · ')[0] : null);
 
+/** The latest error whose place is on the page. */
+const shownError = () => [...errors.values()].findLast(({place}) => !place || place.checkVisibility());
+
 function paint() {
   if (!status) return;
-  const {state, sentence, fraction} = (outdated && OUTDATED) || reload || [...errors.values()].at(-1) || loading;
+  const {state, sentence, fraction} = (outdated && OUTDATED) || reload || shownError() || loading;
   const progress = find(status, 'progress', HTMLProgressElement);
   status.dataset.state = state;
   setText(find(status, '.sentence'), sentence);

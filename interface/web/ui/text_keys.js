@@ -11,6 +11,7 @@ const MOVING = ['Tab', 'Enter', ' '];   // keys that may move the focus into the
  * @property {(branch: number) => boolean} word accepts the next word of a row
  * @property {(branch: number) => boolean} whole accepts a whole row
  * @property {() => boolean} ghost accepts the ghost text
+ * @property {() => boolean} guess moves the focus to the guess of the next word, where one is asked for first
  * @property {() => boolean} hide hides the ghost text
  * @property {() => boolean} rows moves the focus to the branches
  * @property {() => boolean} pause
@@ -35,7 +36,10 @@ export function listenToTextKeys({box, draft, actions}) {
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
     moving = MOVING.includes(event.key) && event.target !== box;
-    if (event.target === box && passing && event.key === 'Tab') return;
+    if (event.target === box && passing && event.key === 'Tab') {
+      if (!event.shiftKey && actions.guess()) event.preventDefault();
+      return;
+    }
     if (event.target === box && !isModifier(event)) begin();
     const pauses = isPause(event) && box.checkVisibility() && !closestTo(event, 'dialog, .told');
     const done = pauses ? actions.pause() : event.target === box && runKey(event, draft, actions);

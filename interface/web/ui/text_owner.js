@@ -2,7 +2,7 @@
 //
 // Every change of the text or of the caret's position makes a new revision. Events: `change` {revision, kind}, where kind is
 // type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a turn, and with the `text` that
-// undo and redo have put there or taken away and the kind of their `step`; `caret` {caret, selected} at every move; `side` {verb, step} when a step beside
+// undo, redo and reenter have put there or taken away and, of undo and redo, the kind of their `step`; `caret` {caret, selected} at every move; `side` {verb, step} when a step beside
 // the text is taken, undone or redone.
 /**
  * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, HistoryState, Moment, NewStep, Span, TextState}
@@ -314,7 +314,7 @@ export class TextOwner extends EventTarget {
     }
     if (past) this.#trail.addFrom(past, this.revision + 1);
     if (change.removed || change.inserted) this.#history.keepAccepted(this.#trail.spans);
-    this.#makeRevision('reenter');
+    this.#makeRevision('reenter', {text: change.inserted || change.removed, isInserted: change.inserted !== ''});
   }
 
   /**
@@ -387,7 +387,7 @@ export class TextOwner extends EventTarget {
     this.#writing = false;
   }
 
-  /** @param {string} kind @param {{text?: string, isInserted?: boolean, step?: string}} [moved] of an undo or a redo */
+  /** @param {string} kind @param {{text?: string, isInserted?: boolean, step?: string}} [moved] of an undo, a redo or a return to a moment */
   #makeRevision(kind, moved = {}) {
     this.revision += 1;
     this.#caretPosition = this.caret;

@@ -16,6 +16,7 @@ from interface.tabs.highlights import text_analysis
 from interface.tabs.highlights.text_analysis import HighlightsRequest
 from interface.tabs.internals import token_odds
 from interface.tabs.internals.token_odds import InternalsRequest
+from lookahead_core import Document, Model
 from lookahead_core.text import chat
 
 CALLS_PAGE = Path(__file__).parents[3] / "docs" / "calls.md"
@@ -63,6 +64,19 @@ def test_a_request_has_the_fields_of_its_json() -> None:
     assert set(of(mode="sampled").options) == {"k", "depth", "mode", "until", "banned"}
     assert of(temperature=0.5, top_p=0.6).reheating == {"temperature": 0.5, "top_p": 0.6}
     assert [each.reheating for each in (of(), drawn, more)] == [{}, {}, {}]
+
+
+def test_at_another_temperature_the_lookahead_has_the_odds_of_tokens(tiny_model: Model) -> None:
+    typed, ended = Document(tiny_model, "the ship"), Document(tiny_model, "the ship.")
+    assert typed.reopens and not ended.reopens
+    for document in (typed, ended):
+        assert of(odds="words").options_for(document)["odds"] == "words"
+        assert of(odds="words", temperature=1, top_p=1).options_for(document)["odds"] == "words"
+    for changed in ({"temperature": 0.5}, {"top_p": 0.6}):
+        assert of(odds="words", **changed).options_for(ended) == of(odds="tokens").options_for(ended) | {
+            "odds": "tokens"
+        }
+        assert of(odds="words", **changed).options_for(typed).items() >= {"odds": "tokens", **changed}.items()
 
 
 def test_words_and_changes_of_rows_are_checked() -> None:

@@ -274,6 +274,18 @@ def test_the_line_on_tab_says_what_tab_does_before_and_after_the_guess(visit: Vi
     expect(line).to_have_text(writing, use_inner_text=True)
 
 
+def test_tab_leads_to_the_guess_from_a_text_box_that_tab_has_reached_too(visit: Visit) -> None:
+    wait_for_answer(visit)
+    box, guess = visit.page.locator("#document textarea"), visit.page.locator("#guess")
+    box.focus()
+    visit.page.keyboard.press("Shift+Tab")
+    expect(box).not_to_be_focused()
+    visit.page.keyboard.press("Tab")
+    expect(box).to_be_focused()
+    visit.page.keyboard.press("Tab")
+    expect(guess).to_be_focused()
+
+
 def test_without_a_mouse_the_text_box_is_described_by_what_tab_does_now_and_by_nothing_else(
     browser: Any, tiny_page: str
 ) -> None:

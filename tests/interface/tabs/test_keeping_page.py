@@ -474,6 +474,24 @@ def link_of(visit: Visit) -> str:
     return link
 
 
+def test_a_copied_link_and_an_exported_file_are_announced_and_the_focus_stays(visit: Visit) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    write(visit, TEXT)
+    visit.page.locator("#share").click()
+    copy = visit.page.locator("#share-copy")
+    copy.focus()
+    visit.page.keyboard.press("Enter")
+    said = "() => document.querySelector('#share-dialog [role=status]').textContent"
+    visit.page.wait_for_function(f"() => ({said})() === 'The link is copied.'")
+    assert copy.evaluate("one => one === document.activeElement")
+    assert visit.page.evaluate("navigator.clipboard.readText()") == visit.page.locator("#share-link").input_value()
+    visit.page.keyboard.press("Escape")
+    export(visit)
+    told = str(visit.page.locator("#notice [role=status]").text_content())
+    assert told.startswith("Exported: ")
+    assert told.endswith(".json.")
+
+
 def test_a_link_opens_as_a_document_of_its_own_with_its_settings(visit: Visit, browser: Any, url: str) -> None:
     for name, value in {"k": "3", "depth": "7", "mode": "sampled", "seed": "77"}.items():
         set_control(visit, name, value)

@@ -73,7 +73,7 @@ def test_a_word_that_a_row_continues_is_announced_whole(visit: Visit) -> None:
     assert said.split(": ")[1].split("; ")[row].startswith("into ")
 
 
-def test_sliders_send_no_request_and_temperature_falls_back_to_tokens(visit: Visit) -> None:
+def test_fewer_and_shorter_rows_of_words_send_no_request(visit: Visit) -> None:
     show_words(visit, PROMPT + " sea.")
     visit.wait_until_asked()
     asked, before = len(visit.asked), rows(visit)
@@ -81,14 +81,33 @@ def test_sliders_send_no_request_and_temperature_falls_back_to_tokens(visit: Vis
     assert rows(visit) == before[:3]
     put(visit, "depth", "1")
     assert rows(visit) == before[:3]
-    put(visit, "temperature", "0.5")
-    assert all(word is None for word, _ in rows(visit))
-    note = visit.page.locator("#branches .note").inner_text()
-    assert "Figures and order are those of tokens: word odds need temperature 1" in note
-    put(visit, "temperature", "1")
     put(visit, "k", "5")
     assert rows(visit) == before
     assert len(visit.asked) == asked
+
+
+@pytest.mark.parametrize("text", [PROMPT + " sea.", "The captain of the ship was called "])
+def test_at_another_temperature_the_rows_and_figures_are_those_of_tokens(visit: Visit, text: str) -> None:
+    branches = visit.page.locator("#branches [data-branch]")
+    show_words(visit, text)
+    before = rows(visit)
+    put(visit, "temperature", "1.4")
+    assert all(word is None for word, _ in rows(visit)), "the rows that are known answer at once"
+    visit.wait_until_asked()
+    visit.wait_until_settled()
+    cooled, shown = rows(visit), branches.all_inner_texts()
+    note = visit.page.locator("#branches .note").inner_text()
+    assert "Figures and order are those of tokens: word odds need temperature 1" in note
+    shares = [share for _, share in cooled]
+    assert shares == sorted(shares, reverse=True)
+    visit.control("odds").select_option("tokens")
+    visit.wait_until_settled()
+    assert (rows(visit), branches.all_inner_texts()) == (cooled, shown)
+    visit.control("odds").select_option("words")
+    put(visit, "temperature", "1")
+    visit.wait_until_settled()
+    visit.page.wait_for_function(SHOWS_WORDS, timeout=PATIENCE)
+    assert rows(visit) == before
 
 
 def test_after_a_word_without_a_space_another_temperature_shows_the_rows_that_are_likeliest_there(

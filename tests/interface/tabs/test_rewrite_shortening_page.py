@@ -175,3 +175,16 @@ def test_the_offer_and_the_shortened_source_fit_and_axe_finds_no_violation(
             assert [(one["id"], node["html"][:120]) for one in found for node in one["nodes"]] == []
             if not opened.page.locator(".marked-source").is_visible():
                 shorten(rewriting, "Shorten to 1/4")
+
+
+def test_the_error_of_one_tab_is_not_shown_above_another(rewriting: Rewriting) -> None:
+    page = rewriting.page
+    too_long(rewriting)
+    status = "document.querySelector('#status').dataset.state === {!r}"
+    page.wait_for_function(status.format("error"))
+    page.get_by_role("tab", name="Write", exact=True).click()
+    page.wait_for_function(status.format("ready"))
+    page.get_by_role("tab", name="Rewrite", exact=True).click()
+    page.wait_for_function(status.format("error"))
+    rewriting.fill("source", "The sea.")
+    page.wait_for_function(status.format("ready"))

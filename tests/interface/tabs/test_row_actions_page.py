@@ -69,6 +69,29 @@ def test_the_undo_key_lifts_a_ban_that_was_the_last_action(visit: Visit) -> None
     assert visit.text == TEXT
 
 
+def test_a_ban_in_another_row_leaves_the_rest_of_an_accepted_branch(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+1")
+    pinned, chips = visit.page.locator("#branches .branch[data-pinned]"), visit.page.locator("#controls .never button")
+    expect(pinned).to_have_count(1)
+    visit.wait_until_settled()
+    words = pinned.locator(".tokens").inner_text()
+    visit.token(1, 0).focus()
+    press(visit, "Delete")
+    expect(chips).to_have_count(1)
+    visit.wait_until_settled()
+    assert pinned.locator(".tokens").inner_text() == words
+    pinned.locator(".token").first.focus()
+    press(visit, "Delete")
+    expect(chips).to_have_count(2)
+    expect(pinned).to_have_count(0)
+    press(visit, "Control+z")
+    expect(chips).to_have_count(1)
+    expect(pinned).to_have_count(1)
+    visit.wait_until_settled()
+    assert pinned.locator(".tokens").inner_text() == words
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("settings", [False, True])
 def test_rows_stay_where_they_are_when_tokens_are_banned(visit: Visit, width: int, settings: bool) -> None:
@@ -514,6 +537,25 @@ def test_after_a_change_the_next_enter_inserts_the_whole_written_word(visit: Vis
     visit.wait_until_settled()
     press(visit, "Enter")
     assert visit.text.endswith("shimmering")
+
+
+def test_what_was_typed_over_a_token_is_used_where_the_focus_moves_elsewhere(visit: Visit) -> None:
+    write(visit)
+    field, edited = visit.page.locator(".row-editor"), visit.page.locator("#branches [data-edited]")
+    press(visit, "Alt+ArrowDown", "F2")
+    visit.page.locator("#document textarea").focus()
+    expect(field).to_have_count(0)
+    assert edited.count() == 0, "nothing was changed"
+    press(visit, "Alt+ArrowDown", "F2")
+    field.fill("never")
+    visit.page.locator("#document textarea").click()
+    expect(field).to_have_count(0)
+    expect(edited).not_to_have_count(0)
+    visit.wait_until_settled()
+    assert focused(visit) == "textarea"
+    press(visit, "Control+z")
+    expect(edited).to_have_count(0)
+    assert visit.text == TEXT
 
 
 def test_the_field_of_a_change_grows_with_what_is_written_and_tab_leads_back_to_the_row(visit: Visit) -> None:

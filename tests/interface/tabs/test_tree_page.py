@@ -433,6 +433,7 @@ def test_undo_after_a_click_in_the_session_brings_back_the_text_its_marks_and_it
         assert tree.text == text
         if text:
             standing()
+            expect(tree.page.locator("#branches .announcement")).to_contain_text("Taken out of the text: ")
         tree.page.locator("#document textarea").focus()
         tree.page.keyboard.press("Control+z")
         assert standing() == before, f"after a click on {text!r}"

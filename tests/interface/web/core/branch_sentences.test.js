@@ -225,6 +225,8 @@ test('the announcement says the coverage and how the rows begin', () => {
   assert.equal(said(told), 'These 3 hold 50 %: a b c; line break; end');
   const heated = words.announcementSentence({count: 3, coverage: {p: 0.5}, wanted: {temperature: 1.2}, given: '', rows: [pieces([' a'])]});
   assert.equal(said(heated), 'These 3 hold 50 % of what comes next at temperature 1.2, in tokens: a');
+  const steered = words.announcementSentence({count: 1, coverage: {p: 0.5}, word: {word: 'sea', within: 5, low: 0.2, high: 0.9}, rows: [{...pieces([' sea']), branch: {word: [0, 1]}}]});
+  assert.equal(said(steered), 'This one holds 50 %: sea. “sea” as a whole word: at least 20 % within 5 tokens');
   const story = words.announcementSentence({count: 1, coverage: {p: 0.5}, rows: [pieces(['.', '\n\n', 'The'])]});
   assert.equal(said(story), 'This one holds 50 %: full stop, line break, line break, The');
   const alike = last => ({apart: 5, pieces: [' the', ' opport', 'unity', ' to', last, ' go'].map((text, index) => ({text, tokens: index + 1}))});
@@ -290,7 +292,7 @@ test('a mode that found fewer rows than asked for says so', () => {
 
 test('beside forks stands what a fork is', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: a row splits where another token also has a chance of 5 % or more at that place; that place is a fork. Of these rows, those with the highest shares are shown.';
+  const why = 'Forks: a row splits where another token also has a chance of 5 % or more at that place, before temperature and top-p; that place is a fork. Of these rows, those with the highest shares are shown.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
   assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
   assert.ok(caption({mode: 'likely'}).endsWith(CLICK));

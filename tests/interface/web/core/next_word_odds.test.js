@@ -105,6 +105,14 @@ test('a view has the odds of words or of tokens, and only the mode likely has wo
   assert.ok(coversSettings(sampled, {odds: 'words'}));
 });
 
+test('at another temperature rows of words are not enough, and rows of tokens are, whatever is chosen', () => {
+  const words = wordView(), tokens = likelyView(3, 4), named = {odds: 'words'};
+  for (const other of [{temperature: 0.5}, {top_p: 0.9}]) {
+    assert.ok(!coversSettings(words, {...named, ...other}));
+    assert.ok(coversSettings(tokens, {...named, ...other}));
+  }
+});
+
 test('where the last typed token is re-opened, other temperatures have rows and odds of tokens', () => {
   const words = {...wordView(), given: ' a'}, tokens = likelyView(3, 4), cooler = {...tokens, given: ' a', asked: {...tokens.asked, temperature: 0.5}};
   assert.ok(coversSettings(words, {odds: 'words'}) && !coversSettings(words, {odds: 'words', temperature: 0.5}));

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {wordSentence} from '../../../../interface/web/core/word_odds.js';
+import {steeringSentence, wordSentence} from '../../../../interface/web/core/word_odds.js';
 
 const plain = (odds, reached = true) => wordSentence({word: 'sea', within: 10, ...odds}, reached).replaceAll('\u00a0', ' ');
 
 test('while the search goes on, it is not said that there is no way', () => {
   const odds = {word: 'sea', within: 10, low: 0, high: 0.07};
-  assert.equal(wordSentence(odds, false, true), '“sea”: looking for ways within 10 tokens…');
-  assert.equal(wordSentence({...odds, low: 0.05}, true, true), wordSentence({...odds, low: 0.05}, true));
+  assert.equal(wordSentence(odds, false, {searching: true}), '“sea”: looking for ways within 10 tokens…');
+  assert.equal(wordSentence({...odds, low: 0.05}, true, {searching: true}), wordSentence({...odds, low: 0.05}, true));
 });
 
 test('the odds of a word are two bounds, one figure where they agree, and one where no path is known', () => {
@@ -30,4 +30,15 @@ test('odds below what figures show are said in words, never as “at least <”'
   assert.equal(plain({low: 1e-7, high: 0.0004}), '“sea” as a whole word: at most 0.04 % within 10 tokens', 'small bounds may be far apart');
   assert.equal(plain({low: 0.00001, high: 0.0004}), '“sea” as a whole word: 0.001 % to 0.04 % within 10 tokens');
   assert.equal(plain({low: 0, high: 2e-7}, false), '“sea”: no way found within 10 tokens, less than 0.0001 % in any case');
+});
+
+test('where no way is found, banned tokens may be the reason', () => {
+  const odds = {word: 'sea', within: 10, low: 0, high: 0.87};
+  assert.equal(wordSentence(odds, false, {banned: 1}).replaceAll('\u00a0', ' '), '“sea”: no way found within 10 tokens; 1 banned token may be the reason');
+  assert.ok(!wordSentence({...odds, low: 0.2}, true, {banned: 1}).includes('banned'));
+});
+
+test('rows that go towards no word have no such sentence', () => {
+  assert.equal(steeringSentence({rows: []}), '');
+  assert.equal(steeringSentence({word: {word: 'sea', within: 10, low: 0.031, high: 0.04}, rows: [{branch: {word: [1, 2]}}]}).slice(0, 6), '“sea” ');
 });
