@@ -1,10 +1,12 @@
-// Which button is pointed at or has the focus. Passing over other rows on the way to somewhere else does not count.
+// Which button is pointed at or has the focus. Passing over other rows on the way to somewhere else does not count: the buttons
+// that change or ban a token stand below the rows.
 /** @import {Target} from '../web/core/branch_view_state.js' */
 import {CHOICES, targetOf} from './targets.js';
 import {atNextClick, closestTo} from '../web/ui/events.js';
 
 const PASSING = 160;   // milliseconds on a button of another row before it counts
 const LEAVING = 300;   // milliseconds beside all buttons before nothing is pointed at
+const STEEP = 3;       // pixels that a way down may go to the side for each pixel down
 
 export class Pointing {
   /** @type {HTMLElement | null} */
@@ -14,6 +16,8 @@ export class Pointing {
   #restsAt = '';    // its position when the rows were replaced below it; until it moves it points at nothing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #later = () => {};   // starts the timer that runs anew
+  #at = {x: 0, y: 0};  // the last position of the mouse, as numbers
 
   /**
    * @param {HTMLElement} root
@@ -48,7 +52,10 @@ export class Pointing {
 
   /** @param {PointerEvent} event */
   #onMove(event) {
-    const hasRested = this.#restsAt !== '';
+    const {clientX: x, clientY: y} = event, down = y - this.#at.y, across = Math.abs(x - this.#at.x), hasRested = this.#restsAt !== '';
+    this.#at = {x, y};
+    // On its way down to the note, however slow, the mouse passes: a row counts where it rests.
+    if (this.#timer !== undefined && down > 0 && across <= STEEP * down) this.#later();
     this.#mouse = positionOf(event);
     if (this.#mouse === this.#restsAt) return;
     this.#restsAt = '';
@@ -59,7 +66,7 @@ export class Pointing {
   #onOver(event) {
     if (event.pointerType === 'touch' || positionOf(event) === this.#restsAt) return;
     if (closestTo(event, '.note')) {
-      clearTimeout(this.#timer);
+      this.#stopTimer();
       return;
     }
     const button = closestTo(event, CHOICES), present = this.#present;
@@ -69,15 +76,30 @@ export class Pointing {
 
   /** @param {HTMLElement | null} button @param {number} delay @param {boolean} [isHeld] */
   #aim(button, delay, isHeld = false) {
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     if (button === this.button && isHeld === this.isHeld) return;
-    if (delay) this.#timer = setTimeout(() => this.#settle(button, isHeld), delay);
-    else this.#settle(button, isHeld);
+    if (!delay) {
+      this.#settle(button, isHeld);
+      return;
+    }
+    this.#later = () => {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#settle(button, isHeld), delay);
+    };
+    this.#later();
+  }
+
+  #stopTimer() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   /** @param {HTMLElement | null} button @param {boolean} isHeld */
   #settle(button, isHeld) {
+    this.#timer = undefined;
+    this.button?.removeAttribute('data-pointed');
     this.button = button;
+    button?.setAttribute('data-pointed', '');
     this.isHeld = isHeld;
     this.onChange(targetOf(button));
   }

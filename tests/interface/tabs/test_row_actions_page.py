@@ -609,6 +609,37 @@ def test_a_mouse_that_rests_does_not_change_the_grey_text_after_a_click(visit: V
     expect(ghost).to_have_text(str(chosen), use_inner_text=False)
 
 
+SLOWLY = """async ({from, to, steps}) => {
+  for (let step = 1; step <= steps; step++) {
+    const clientX = from.x + (to.x - from.x) * step / steps, clientY = from.y + (to.y - from.y) * step / steps;
+    const below = document.elementFromPoint(clientX, clientY);
+    for (const name of ['pointerover', 'pointermove'])
+      below.dispatchEvent(new PointerEvent(name, {clientX, clientY, pointerType: 'mouse', bubbles: true}));
+    await new Promise(done => setTimeout(done, 50));
+  }
+}"""
+
+
+def test_a_slow_way_down_to_the_buttons_of_a_token_keeps_the_token(visit: Visit) -> None:
+    write(visit)
+    note, token = visit.page.locator("#branches .note"), visit.token(0, 0)
+    token.hover()
+    expect(note.locator(".ban")).to_be_visible()
+    label = note.locator(".ban").inner_text()
+    places = []
+    for place in (token, note.locator(".change")):
+        box = place.bounding_box()
+        places.append({"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2})
+    visit.page.evaluate(SLOWLY, {"from": places[0], "to": places[1], "steps": 40})
+    assert note.locator(".ban").inner_text() == label
+    marked = visit.page.locator("#branches [data-pointed]")
+    assert marked.count() == 1
+    assert marked.evaluate("(one, token) => one === token", token.element_handle())
+    visit.token(2, 0).hover()
+    expect(note.locator(".ban")).not_to_have_text(label)
+    assert marked.evaluate("(one, token) => one === token", visit.token(2, 0).element_handle())
+
+
 def test_the_button_of_a_ban_names_the_token(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+ArrowDown")
