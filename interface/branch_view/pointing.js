@@ -16,8 +16,7 @@ export class Pointing {
   #restsAt = '';    // its position when the rows were replaced below it; until it moves it points at nothing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
-  #later = () => {};   // starts the timer that runs anew
-  #at = {x: 0, y: 0};  // the last position of the mouse, as numbers
+  #restart = () => {};   // lets the running timer begin again
 
   /**
    * @param {HTMLElement} root
@@ -52,10 +51,9 @@ export class Pointing {
 
   /** @param {PointerEvent} event */
   #onMove(event) {
-    const {clientX: x, clientY: y} = event, down = y - this.#at.y, across = Math.abs(x - this.#at.x), hasRested = this.#restsAt !== '';
-    this.#at = {x, y};
+    const {movementX: across, movementY: down} = event, hasRested = this.#restsAt !== '';
     // On its way down to the note, however slow, the mouse passes: a row counts where it rests.
-    if (this.#timer !== undefined && down > 0 && across <= STEEP * down) this.#later();
+    if (this.#timer !== undefined && down > 0 && Math.abs(across) <= STEEP * down) this.#restart();
     this.#mouse = positionOf(event);
     if (this.#mouse === this.#restsAt) return;
     this.#restsAt = '';
@@ -82,11 +80,11 @@ export class Pointing {
       this.#settle(button, isHeld);
       return;
     }
-    this.#later = () => {
+    this.#restart = () => {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => this.#settle(button, isHeld), delay);
     };
-    this.#later();
+    this.#restart();
   }
 
   #stopTimer() {

@@ -48,7 +48,7 @@ export class RowEditor {
     });
     field.addEventListener('keydown', event => this.#onKey(event, back, () => this.onDone(row, piece, field.value)));
     field.addEventListener('blur', () => {
-      // Also when the window loses the focus, and when the field was closed.
+      // A blur comes also when the field was closed, or when the window loses the focus: nothing is used then.
       if (this.#field !== field || !document.hasFocus()) return;
       this.close();
       if (field.value.trim() !== text.trim()) this.onDone(row, piece, field.value);

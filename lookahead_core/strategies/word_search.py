@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import torch
 
@@ -21,8 +22,8 @@ from lookahead_core.tree import Node
 MOST_COMPLETING = 8
 """Maximum number of tokens that complete the word and become branches after one node; all count in the bounds."""
 FAR_BELOW = 1e-2
-"""Minimum rank of the paths in a round, relative to the best path's: lower ones would use up the budget before the
-next round finds better ones."""
+"""Minimum rank of the paths that a round takes by rank, relative to the best path's: lower ones would use up the budget
+before the next round finds better ones."""
 ROUNDS = 2
 """Maximum number of rounds, as a multiple of budget / width."""
 PIECES_OF_TOKEN = 0.05
@@ -75,6 +76,10 @@ class _Open:
     prediction: Prediction
 
 
+_Entry: TypeAlias = tuple[float, int, _Open]
+"""A path in a heap: minus its rank or minus its log-probability, a number that no other path has, and the path."""
+
+
 class WordSearch:
     """A best-first search for a word below the end of a text: at most `budget` nodes, at most `width` in a round.
 
@@ -96,8 +101,8 @@ class WordSearch:
         self._low = 0.0
         self._open = 1.0
         self._found: list[tuple[float, BranchLeaf]] = []
-        self._by_rank: list[tuple[float, int, _Open]] = []
-        self._by_probability: list[tuple[float, int, _Open]] = []
+        self._by_rank: list[_Entry] = []
+        self._by_probability: list[_Entry] = []
         """The same paths; one that was chosen from one of the two heaps stays in the other, and is in `_chosen`."""
         self._chosen: set[int] = set()
         self._order = itertools.count()
@@ -140,21 +145,22 @@ class WordSearch:
         FAR_BELOW of it.
         """
         best = self._first(self._by_rank)
+        least = best[0] * FAR_BELOW if best else 0.0
         chosen = [self._take_first(self._by_probability) for _ in range(most // 2) if self._first(self._by_probability)]
         while len(chosen) < most and (first := self._first(self._by_rank)):
-            assert best is not None
-            if first[0] > best[0] * FAR_BELOW:
+            if first[0] > least:
                 break
             chosen.append(self._take_first(self._by_rank))
         return chosen
 
-    def _first(self, heap: list[tuple[float, int, _Open]]) -> tuple[float, int, _Open] | None:
+    def _first(self, heap: list[_Entry]) -> _Entry | None:
         """Return the first path of a heap that was not chosen yet, without removing it; None if there is none."""
         while heap and heap[0][1] in self._chosen:
             heapq.heappop(heap)
         return heap[0] if heap else None
 
-    def _take_first(self, heap: list[tuple[float, int, _Open]]) -> _Open:
+    def _take_first(self, heap: list[_Entry]) -> _Open:
+        """Remove and return the path that `_first` has returned."""
         _, number, path = heapq.heappop(heap)
         self._chosen.add(number)
         return path

@@ -24,7 +24,7 @@ export class HighlightedWords {
   checking = null;
   /** @type {MarkedWord[]} */
   #words = [];
-  #isStale = false;   // whether the text has changed since it was analysed
+  isStale = false;    // whether the text has changed since it was analysed
   #hasFigures = false;   // whether figures are shown
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointing;
@@ -36,7 +36,7 @@ export class HighlightedWords {
   /** The word with the description of its card: it keeps that without the card, until it is left. @type {HTMLElement | null} */
   #described = null;
   /** @type {Map<number, AlternativeFit[]>} */
-  #fits = new Map();   // by the starts of words
+  #fits = new Map();   // which alternatives fit, of each word that was checked; the keys are the starts of the words
 
   /**
    * @param {object} parts
@@ -61,7 +61,7 @@ export class HighlightedWords {
     const {shown, next} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
     shown.addEventListener('click', event => this.#open(wordAt(event)));
     shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
-    // Words that are scrolled under a pointer at rest are not pointed at, and a word that was clicked is only when it is entered again.
+    // A word that scrolls under a resting pointer does not show its card. A clicked word does only after the pointer has left it.
     document.addEventListener('pointermove', event => {
       const word = this.#still && event.pointerType !== 'touch' ? wordAt(event) : null;
       this.#still = false;
@@ -100,7 +100,7 @@ export class HighlightedWords {
 
   /** While the words are stale, none is pointed at or chosen. @param {boolean} stale whether the text has changed since it was analysed */
   setStale(stale) {
-    this.#isStale = stale;
+    this.isStale = stale;
     this.shown.toggleAttribute('data-stale', stale);
   }
 
@@ -155,7 +155,7 @@ export class HighlightedWords {
     this.#hideDetails();
     if (this.#described) this.#describeBriefly(this.#described);
     this.#described = null;
-    if (!word || this.#isStale) return;
+    if (!word || this.isStale) return;
     this.#pointed = word;
     const {entry} = this.#wordOf(word);
     this.#paintDetails(word);
@@ -203,7 +203,7 @@ export class HighlightedWords {
 
   /** Choose a word. @param {HTMLElement | null | undefined} word */
   #open(word) {
-    if (!word || this.#isStale) return;
+    if (!word || this.isStale) return;
     for (const other of findAll(this.shown, '[aria-current]')) other.removeAttribute('aria-current');
     word.setAttribute('aria-current', 'true');
     this.#moveTabStop(word);

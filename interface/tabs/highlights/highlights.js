@@ -51,7 +51,6 @@ class HighlightsTab {
   #settledSentence = '';
   /** @type {(HighlightsView & {words: MarkedWord[]}) | null} */
   found = null;
-  #stale = false;   // whether the text has changed since it was analysed
   /** The text before a reload and the number of its highlights, until a text is analysed. @type {{text: string, count: number | null} | null} */
   #restored = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -122,15 +121,9 @@ class HighlightsTab {
     this.revision += 1;
     this.branchStart = this.#openLater = null;
     this.words.leave();
-    this.#setStale(Boolean(this.found));
+    this.words.setStale(Boolean(this.found));
     this.#show({revision: this.opened += 1, state: 'empty', view: null});
     this.#showReplaced('');
-  }
-
-  /** @param {boolean} stale */
-  #setStale(stale) {
-    this.#stale = stale;
-    this.words.setStale(stale);
   }
 
   #analyse() {
@@ -190,7 +183,7 @@ class HighlightsTab {
    * was not analysed yet: then a threshold decides.
    */
   #countOfText() {
-    if (this.found && !this.#stale) return this.count.valueAsNumber;
+    if (this.found && !this.words.isStale) return this.count.valueAsNumber;
     return this.#restored?.text === this.text.value ? this.#restored.count : null;
   }
 
@@ -203,7 +196,6 @@ class HighlightsTab {
     this.#restored = null;
     const words = markedWords(view, Boolean(this.prompt.value.trim()));
     this.found = {...view, words};
-    this.#stale = false;
     this.words.draw(words, 'settled');
     const most = view.marks.length;
     Object.assign(this.count, {max: most, value: count ?? notableCount(words, SHOWN_AT_FIRST), disabled: !most});
@@ -253,7 +245,6 @@ class HighlightsTab {
   #clear(sentence, state) {
     this.requests.cancel();
     this.found = null;
-    this.#stale = false;
     this.words.draw([], state);
     this.legend.hidden = true;
     this.#showFigures();
@@ -286,7 +277,7 @@ class HighlightsTab {
     this.#showReplaced(replacedPart(word), word.begun.trim());
     dispatch(this.branches, 'expect', {revision: opened});
     await this.words.checking;   // the meter counts what these branches cost, and nothing else
-    if (opened !== this.opened || !this.found || this.#stale) return;
+    if (opened !== this.opened || !this.found || this.words.isStale) return;
     // A server that has forgotten the text analyses it first.
     if (this.line.state === 'thinking') {
       this.#openLater = start;

@@ -193,7 +193,7 @@ export class DocumentKeeper {
     this.settingsChanged();
   }
 
-  /** @param {string} content @param {string} name @param {string} type its media type */
+  /** Let the browser save a file, and say so. @param {string} content @param {string} name @param {string} type its media type */
   #save(content, name, type) {
     downloadFile(content, name, type);
     this.notice.show(`Exported: ${name}.`);

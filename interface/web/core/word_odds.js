@@ -17,9 +17,10 @@ const TINY = 1e-12;        // in place of 0, which is said of no word
  */
 export function wordSentence({word, within, low, high}, reached, {searching = false, banned = 0} = {}) {
   const span = `within ${formatCount(within, 'token')}`, name = quotedText(word);
-  const hint = `${/\s/.test(word.trim()) ? '; one word alone is found more easily' : ''}${banned ? `; ${formatCount(banned, 'banned token')} may be the reason` : ''}`;
+  const simpler = /\s/.test(word.trim()) ? '; one word alone is found more easily' : '';
+  const reason = banned ? `; ${formatCount(banned, 'banned token')} may be the reason` : '';
   if (!reached && searching) return `${name}: looking for ways ${span}…`;
-  if (!reached) return `${name}: no way found ${span}${limitClause(high)}${hint}`;
+  if (!reached) return `${name}: no way found ${span}${limitClause(high)}${simpler}${reason}`;
   return `${name} as a whole word: ${boundsClause(low, high)} ${span}`;
 }
 

@@ -59,7 +59,7 @@ export class AcceptingByKeys {
    */
   announceTab() {
     const {draft} = this, {revision} = draft;
-    // Only a paint tells whether the ghost text has room, however long it takes on a busy computer.
+    // Whether the ghost text fits into its line is known after the next paint, which may be late on a busy computer.
     afterPaint(() => {
       if (draft.revision !== revision || !draft.hasFocus) return;
       const {text} = this.ghost, keyed = this.keyed();
@@ -93,7 +93,7 @@ export class AcceptingByKeys {
   /** Keep the focus in the text while the ghost text is computed: on a button, what is typed next would be lost. */
   #awaitGhost() {
     const {isComing} = this.ghost;
-    if (isComing) dispatch(this.keyed(), 'refuse', {because: GHOST_IS_COMING});
+    if (isComing) this.#refuse(GHOST_IS_COMING);
     return isComing;
   }
 
@@ -106,27 +106,22 @@ export class AcceptingByKeys {
     return hidden;
   }
 
+  /** Say why a key inserts nothing. @param {string} because */
+  #refuse(because) { dispatch(this.keyed(), 'refuse', {because}); }
+
   /**
    * Accept a row up to a token. Returns whether there was such a row, or its absence was said.
    * @param {number} branch
    * @param {number} token
    */
   #accept(branch, token) {
-    const keyed = this.keyed(), {rows, choose, isVeiled} = keyed.branchView;
-    if (isVeiled()) {
-      dispatch(keyed, 'refuse', {because: GUESS_FIRST});
-      return true;
-    }
-    if (rows().length && !rows()[branch]) {
-      dispatch(keyed, 'refuse', {because: `There is no branch ${branch + 1}.`});
-      return true;
-    }
-    if (rows()[branch]?.ended && !rows()[branch].pieces.length) {
-      dispatch(keyed, 'refuse', {because: `Branch ${branch + 1} ends the text here: it inserts nothing.`});
-      return true;
-    }
-    if (!rows()[branch]?.pieces[token]) return false;
-    choose(branch, token, {byKeyboard: true});
+    const {rows, choose, isVeiled} = this.keyed().branchView;
+    const row = rows()[branch];
+    if (isVeiled()) this.#refuse(GUESS_FIRST);
+    else if (rows().length && !row) this.#refuse(`There is no branch ${branch + 1}.`);
+    else if (row?.ended && !row.pieces.length) this.#refuse(`Branch ${branch + 1} ends the text here: it inserts nothing.`);
+    else if (row?.pieces[token]) choose(branch, token, {byKeyboard: true});
+    else return false;
     return true;
   }
 

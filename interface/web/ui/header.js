@@ -47,10 +47,10 @@ export function mount({element, props, watch}) {
 }
 
 /**
- * Show an error until its owner clears it with null, while its place is on the page: on another tab it is about nothing that is seen.
+ * Show an error until its owner clears it with null. It is shown only while its place is visible, not above other tabs.
  * @param {object} owner
  * @param {string | null} sentence
- * @param {HTMLElement} [place] what the error is about; the whole page unless given
+ * @param {HTMLElement} [place] the element that the error is about; without it the error is shown on every tab
  */
 export function showError(owner, sentence, place) {
   const before = errors.get(owner)?.place;
@@ -85,7 +85,7 @@ export const loadingState = () => loading.state;
 /** The model's name as files and links carry it; null until it is loaded. */
 export const modelName = () => (loading.state === 'ready' ? loading.sentence.split(' · ')[0] : null);
 
-/** The latest error whose place is on the page. */
+/** The latest error whose place is visible. */
 const shownError = () => [...errors.values()].findLast(({place}) => !place || place.checkVisibility());
 
 function paint() {

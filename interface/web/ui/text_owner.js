@@ -1,9 +1,10 @@
 // The person's text in its text box: what was typed and chosen, the caret, and the one history of both.
 //
-// Every change of the text or of the caret's position makes a new revision. Events: `change` {revision, kind}, where kind is
-// type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a turn, and with the `text` that
-// undo, redo and reenter have put there or taken away and, of undo and redo, the kind of their `step`; `caret` {caret, selected} at every move; `side` {verb, step} when a step beside
-// the text is taken, undone or redone.
+// Every change of the text or of the caret's position makes a new revision. Events:
+// - `change` {revision, kind}: kind is type, accept, undo, redo, reenter, load, caret, prompt, prompting, replace or the kind of a
+//   turn. Undo, redo and reenter also have the `text` that they have inserted or removed, and undo and redo the kind of their `step`.
+// - `caret` {caret, selected}: at every move of the caret.
+// - `side` {verb, step}: a step beside the text is taken, undone or redone.
 /**
  * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, HistoryState, Moment, NewStep, Span, TextState}
  *   from '../core/types.d.ts'
@@ -314,7 +315,7 @@ export class TextOwner extends EventTarget {
     }
     if (past) this.#trail.addFrom(past, this.revision + 1);
     if (change.removed || change.inserted) this.#history.keepAccepted(this.#trail.spans);
-    this.#makeRevision('reenter', {text: change.inserted || change.removed, isInserted: change.inserted !== ''});
+    this.#makeRevision('reenter', movedText(change));
   }
 
   /**
@@ -350,7 +351,7 @@ export class TextOwner extends EventTarget {
     this.#write(change, undoes ? step.before : step.after);
     this.#text = this.text;
     [this.#spans, this.#earlier] = [state.spans, state.earlier];
-    this.#makeRevision(verb, {text: change.inserted || change.removed, isInserted: change.inserted !== '', step: step.kind});
+    this.#makeRevision(verb, {...movedText(change), step: step.kind});
     return true;
   }
 
@@ -395,3 +396,9 @@ export class TextOwner extends EventTarget {
     dispatch(this, 'change', {revision: this.revision, kind, ...moved});
   }
 }
+
+/**
+ * The text that a change has inserted, or else the text that it has removed.
+ * @param {Change} change
+ */
+const movedText = ({inserted, removed}) => ({text: inserted || removed, isInserted: inserted !== ''});

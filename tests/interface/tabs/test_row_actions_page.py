@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.support import browser as browsers
@@ -26,6 +28,16 @@ def write(visit: Visit, text: str = TEXT) -> None:
     visit.type(text)
     visit.wait_until_settled()
     visit.listen("#branches .announcement")
+
+
+def pin_a_row(visit: Visit) -> Any:
+    """Write, accept the next word of the first row, and return what is left of that row."""
+    write(visit)
+    press(visit, "Alt+1")
+    pinned = visit.page.locator("#branches .branch[data-pinned]")
+    expect(pinned).to_have_count(1)
+    visit.wait_until_settled()
+    return pinned
 
 
 def wait_until_announced(visit: Visit, words: str) -> None:
@@ -74,11 +86,7 @@ def test_the_undo_key_lifts_a_ban_that_was_the_last_action(visit: Visit) -> None
 
 
 def test_a_ban_in_another_row_leaves_the_rest_of_an_accepted_branch(visit: Visit) -> None:
-    write(visit)
-    press(visit, "Alt+1")
-    pinned, chips = visit.page.locator("#branches .branch[data-pinned]"), visit.page.locator("#controls .never button")
-    expect(pinned).to_have_count(1)
-    visit.wait_until_settled()
+    pinned, chips = pin_a_row(visit), visit.page.locator("#controls .never button")
     words = pinned.locator(".tokens").inner_text()
     visit.token(1, 0).focus()
     press(visit, "Delete")
@@ -574,11 +582,7 @@ def test_the_field_of_a_change_grows_with_what_is_written_and_tab_leads_back_to_
 
 
 def test_a_change_of_the_pinned_row_that_is_undone_pins_it_again(visit: Visit) -> None:
-    write(visit)
-    press(visit, "Alt+1")
-    pinned, edited = visit.page.locator("#branches .branch[data-pinned]"), visit.page.locator("#branches [data-edited]")
-    expect(pinned).to_have_count(1)
-    visit.wait_until_settled()
+    pinned, edited = pin_a_row(visit), visit.page.locator("#branches [data-edited]")
     before = pinned.inner_text()
     pinned.locator(".token").first.focus()
     change(visit)
@@ -614,11 +618,12 @@ def test_a_mouse_that_rests_does_not_change_the_grey_text_after_a_click(visit: V
 
 
 SLOWLY = """async ({from, to, steps}) => {
+  const movementX = (to.x - from.x) / steps, movementY = (to.y - from.y) / steps;
   for (let step = 1; step <= steps; step++) {
     const clientX = from.x + (to.x - from.x) * step / steps, clientY = from.y + (to.y - from.y) * step / steps;
     const below = document.elementFromPoint(clientX, clientY);
-    for (const name of ['pointerover', 'pointermove'])
-      below.dispatchEvent(new PointerEvent(name, {clientX, clientY, pointerType: 'mouse', bubbles: true}));
+    const moved = {clientX, clientY, movementX, movementY, pointerType: 'mouse', bubbles: true};
+    for (const name of ['pointerover', 'pointermove']) below.dispatchEvent(new PointerEvent(name, moved));
     await new Promise(done => setTimeout(done, 50));
   }
 }"""

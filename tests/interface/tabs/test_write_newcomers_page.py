@@ -286,7 +286,10 @@ def test_the_choice_of_forks_says_what_a_fork_is(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = "5 % or more at that place, before temperature and top-p; that place is a fork."
+    why = (
+        "where another token also has a chance of 5 % or more at that place, before temperature and top-p; "
+        "that place is a fork."
+    )
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
