@@ -9,7 +9,7 @@ import {
   INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
-import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON} from '../web/core/branch_sentences.js';
+import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence} from '../web/core/branch_sentences.js';
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
@@ -351,7 +351,7 @@ export class BranchView {
     const row = this.state.drawn.rows[branch];
     if (!row && !rowToAwait(this.state, branch)) return false;
     this.update({type: 'await', branch});
-    if (!this.state.awaited) this.choose(branch, row.pieces.length - 1, {byKeyboard: true});
+    if (!this.state.awaited) this.#chooseAllOf(row, branch);
     return true;
   }
 
@@ -360,8 +360,18 @@ export class BranchView {
     if (!state.awaited || (row && !isWhole(state, row))) return;
     if (!row && state.status.state === 'thinking') return;
     this.update({type: 'giveUp'});
-    if (row) this.choose(branch, row.pieces.length - 1, {byKeyboard: true});
+    if (row) this.#chooseAllOf(row, branch);
     else this.refuse(ROW_GONE);
+  }
+
+  /**
+   * Accept a complete row by key, or say that it only ends the text.
+   * @param {DrawnRow} row
+   * @param {number} branch
+   */
+  #chooseAllOf({pieces}, branch) {
+    if (pieces.length) this.choose(branch, pieces.length - 1, {byKeyboard: true});
+    else this.refuse(onlyEndsSentence(branch));
   }
 
   /**

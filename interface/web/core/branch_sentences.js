@@ -392,6 +392,12 @@ export const ROW_CHANGING = 'What follows your change is being computed.';
 export const ROW_GONE = 'That branch is not among these rows: nothing was inserted.';
 
 /**
+ * Why a row that has no text is not accepted.
+ * @param {number} branch
+ */
+export const onlyEndsSentence = branch => `Branch ${branch + 1} ends the text here: it inserts nothing.`;
+
+/**
  * What a screen reader says before Tab inserts the grey text; the first time also how to leave the text box by keys.
  * @param {string} text
  * @param {boolean} [again] whether it was said of another text before

@@ -3,7 +3,7 @@
 /** @import {BranchViewElement} from '../core/types.d.ts' */
 /** @import {GhostText} from './ghost_text.js' */
 /** @import {TextOwner} from './text_owner.js' */
-import {GHOST_IS_COMING, GUESS_FIRST} from '../core/branch_sentences.js';
+import {GHOST_IS_COMING, GUESS_FIRST, onlyEndsSentence} from '../core/branch_sentences.js';
 import {SLOWEST_PAINT, afterPaint, dispatch} from './events.js';
 import {listenToTextKeys} from './text_keys.js';
 
@@ -119,7 +119,7 @@ export class AcceptingByKeys {
     const row = rows()[branch];
     if (isVeiled()) this.#refuse(GUESS_FIRST);
     else if (rows().length && !row) this.#refuse(`There is no branch ${branch + 1}.`);
-    else if (row?.ended && !row.pieces.length) this.#refuse(`Branch ${branch + 1} ends the text here: it inserts nothing.`);
+    else if (row?.ended && !row.pieces.length) this.#refuse(onlyEndsSentence(branch));
     else if (row?.pieces[token]) choose(branch, token, {byKeyboard: true});
     else return false;
     return true;

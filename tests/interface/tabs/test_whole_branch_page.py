@@ -12,7 +12,8 @@ import pytest
 
 from tests.support import browser as browsers
 from tests.support.browser import Visit
-from tests.support.witness import REFUSAL, EngineWithHook, rows_of, talker
+from tests.support.scripted_model import parrot
+from tests.support.witness import REFUSAL, SAID, EngineWithHook, rows_of, talker
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -250,3 +251,18 @@ def test_the_key_waits_for_the_rest_of_a_branch_right_after_a_click_on_one_of_it
         arg=TEXT + inserted + left,
         timeout=20_000,
     )
+
+
+@pytest.mark.parametrize("keys", ["Alt+1", "Alt+Shift+1"])
+def test_a_key_for_a_row_that_only_ends_the_text_says_so(page: Any, keys: str) -> None:
+    model = parrot(SAID[:1])
+    with browsers.page_of(lambda report: model) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        opened.fill(SAID[0])
+        opened.wait_until_settled()
+        ending = opened.page.locator("#branches [data-branch='0']")
+        assert ending.locator("[data-token]").count() == 0
+        opened.page.keyboard.press(keys)
+        announced = opened.page.locator("#branches .announcement")
+        browsers.expect(announced).to_have_text("Branch 1 ends the text here: it inserts nothing.")
+        assert opened.text == SAID[0]
