@@ -6,6 +6,7 @@ Libraries are imported inside functions, because the process that only distribut
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -36,21 +37,43 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give workers the files in the order set below, not by their number of tests."""
+    """Give workers the files in the order set below, not by their number of tests; print failures at once."""
     config.option.loadscopereorder = False
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_FailuresAtOnce(config))
+
+
+class _FailuresAtOnce:
+    """Prints each failure when it happens; pytest itself prints them after the last test, which may never come."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+            terminal.ensure_newline()
+            terminal.write_line(f"FAILED at {report.when}: {report.nodeid}\n{report.longreprtext}")
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the selected tests: slow files first, so that no worker starts one of them when all others have finished.
 
     First come files with a test marked `long`, then those that load the default model or open a browser. Within these
-    groups, and among the rest, files with more tests come first.
+    groups, and among the rest, files with more tests come first. With 0 or 1 in LOOKAHEAD_TEST_HALF only every other
+    test of each file is run: of one file the first, the third and so on, of the next one the others.
     """
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
     in_order = sorted(files.values(), key=lambda group: (-max(map(_slowness, group)), -len(group)))
+    if half := os.environ.get("LOOKAHEAD_TEST_HALF"):
+        first = itertools.cycle((int(half), 1 - int(half)))
+        halves = [(group[start::2], group[1 - start :: 2]) for group, start in zip(in_order, first, strict=False)]
+        config.hook.pytest_deselected(items=[item for _, others in halves for item in others])
+        in_order = [chosen for chosen, _ in halves]
     items[:] = [item for group in in_order for item in group]
 
 

@@ -1,6 +1,6 @@
 """Starts on a busy machine compute in the same way, and give the same texts, as a start on a quiet one.
 
-`.ci/run` runs this file alone: the busy programs would slow all other tests down.
+The busy programs would slow all other tests down, so nothing runs beside these.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 ROOT = Path(__file__).parents[3]
 STARTS = int(os.environ.get("LOOKAHEAD_TEST_STARTS", "1"))
 BUSY = "import torch; torch.set_num_threads(1); a = torch.ones(1500, 1500)\nwhile True: a @ a"
