@@ -20,7 +20,7 @@ export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   cover.hidden = !drawn.count;
   setAttribute(cover, 'data-coverage', drawn.coverage.p);
   setAttribute(cover, 'data-stored', stored);
-  setText(find(cover, '.count'), coverageSubject(drawn.count));
+  setText(find(cover, '.count'), coverageSubject(drawn.count, drawn.rows));
   setText(find(cover, '.held'), formatKnown(drawn.coverage));
   setText(find(cover, '.of'), coverageCaption(drawn));
   const without = find(cover, '.without');

@@ -168,10 +168,15 @@ export function coverageCaption(drawn) {
 export const bannedCaption = drawn => withoutBanned(drawn).replace(/^, /, '');
 
 /**
- * The beginning of that sentence.
- * @param {number} count of rows
+ * The beginning of that sentence. Rows that are none of the view, as a pinned one, stand beside those that it counts.
+ * @param {number} count of rows of the view
+ * @param {{extra?: boolean}[]} rows all that are shown
  */
-export const coverageSubject = count => (count === 1 ? 'This one holds' : `These ${count} hold`);
+export function coverageSubject(count, rows) {
+  const beside = rows.some(({extra}) => extra);
+  if (count === 1) return beside ? 'The other one holds' : 'This one holds';
+  return beside ? `The other ${count} hold` : `These ${count} hold`;
+}
 
 /**
  * What a piece is, its odds, those of the row up to it, and those of the whole row.
@@ -447,7 +452,7 @@ export function changedPhrase(row, before) {
 /**
  * What a screen reader says of a settled view: the coverage, how each row begins, up to what sets it apart, and the odds of the
  * word that the rows go towards.
- * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>> & {rows: (Partial<Pick<Row, 'apart' | 'branch'>> & SpokenRow)[]}} drawn
+ * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>> & {rows: (Partial<Pick<Row, 'apart' | 'branch' | 'extra'>> & SpokenRow)[]}} drawn
  * @param {string} [before] the end of the text before the rows
  */
 export function announcementSentence({count, coverage, rows, wanted = {}, ...drawn}, before = '') {
@@ -457,5 +462,5 @@ export function announcementSentence({count, coverage, rows, wanted = {}, ...dra
     return spokenBeginning(row, before, Math.max(3, (index < 0 ? pieces.length : index) + 1)) || 'end';
   });
   const steered = steeringSentence({...drawn, wanted, rows});
-  return `${coverageSubject(count)} ${formatKnown(coverage)}${under}: ${beginnings.join('; ')}${steered && `. ${steered}`}`;
+  return `${coverageSubject(count, rows)} ${formatKnown(coverage)}${under}: ${beginnings.join('; ')}${steered && `. ${steered}`}`;
 }

@@ -578,6 +578,7 @@ def test_what_is_pinned_stands_on_top_and_counts_only_where_the_mode_has_it_too(
 
 def test_a_pinned_row_has_the_same_name_in_sight_and_for_screen_readers(bench: Bench) -> None:
     bench.show(likely(), pinned=left_of(view_of([path_of((17, 18), 4)])["branches"][0], 0))
+    assert "The other 5 hold" in bench.page.locator("#coverage").inner_text(), "the pinned row is none of the five"
     assert "the rest of your choice" in bench.row(0).locator(".stopped").all_inner_texts()
     assert "the rest of your choice" in bench.row(0).get_attribute("aria-label").split(", ")
 

@@ -28,7 +28,9 @@ test('an ending is explained with its odds', () =>
   assert.equal(said(words.endSentence({p: 0.12})), 'End: after this row the model would end the text, with a chance of 12 %. There is nothing to click: an ending inserts nothing.'));
 
 test('the coverage sentence says how many branches there are and what they hold', () => {
-  assert.deepEqual([words.coverageSubject(1), words.coverageSubject(5)], ['This one holds', 'These 5 hold']);
+  assert.deepEqual([words.coverageSubject(1, [{}]), words.coverageSubject(5, [{}])], ['This one holds', 'These 5 hold']);
+  const beside = [{extra: true}, {}];
+  assert.deepEqual([words.coverageSubject(1, beside), words.coverageSubject(5, beside)], ['The other one holds', 'The other 5 hold']);
   const ofWhat = (given, banned, next = ' sea') => words.coverageCaption({given, wanted: {banned}, without: [], rows: [{pieces: [{text: next}]}]});
   assert.equal(ofWhat(''), 'of what the model thinks comes next, in tokens');
   for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks comes next, in tokens', 'no row continues the word');
