@@ -6,7 +6,6 @@ Libraries are imported inside functions, because the process that only distribut
 from __future__ import annotations
 
 import gc
-import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -37,14 +36,14 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give workers the files in the order set below, not by their number of tests; print failures at once."""
+    """Let workers take files in the order of `pytest_collection_modifyitems`; print each failure when it happens."""
     config.option.loadscopereorder = False
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_FailuresAtOnce(config))
 
 
 class _FailuresAtOnce:
-    """Prints each failure when it happens; pytest itself prints them after the last test, which may never come."""
+    """Prints each failure when it happens. pytest does so after the last test: not at all if it is killed before."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -70,10 +69,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         files.setdefault(item.path, []).append(item)
     in_order = sorted(files.values(), key=lambda group: (-max(map(_slowness, group)), -len(group)))
     if half := os.environ.get("LOOKAHEAD_TEST_HALF"):
-        first = itertools.cycle((int(half), 1 - int(half)))
-        halves = [(group[start::2], group[1 - start :: 2]) for group, start in zip(in_order, first, strict=False)]
-        config.hook.pytest_deselected(items=[item for _, others in halves for item in others])
-        in_order = [chosen for chosen, _ in halves]
+        starts = [(int(half) + place) % 2 for place in range(len(in_order))]
+        left_out = [group[1 - start :: 2] for group, start in zip(in_order, starts, strict=True)]
+        config.hook.pytest_deselected(items=[item for group in left_out for item in group])
+        in_order = [group[start::2] for group, start in zip(in_order, starts, strict=True)]
     items[:] = [item for group in in_order for item in group]
 
 

@@ -365,13 +365,14 @@ export class BranchView {
   }
 
   /**
-   * Accept a complete row by key, or say that it only ends the text.
+   * Accept a complete row up to its last piece, by keyboard. A row of the end token alone is refused with a sentence.
    * @param {DrawnRow} row
-   * @param {number} branch
+   * @param {number} branch the row's index
    */
-  #chooseAllOf({pieces}, branch) {
-    if (pieces.length) this.choose(branch, pieces.length - 1, {byKeyboard: true});
-    else this.refuse(onlyEndsSentence(branch));
+  #chooseAllOf(row, branch) {
+    const because = onlyEndsSentence(row, branch);
+    if (because) this.refuse(because);
+    else this.choose(branch, row.pieces.length - 1, {byKeyboard: true});
   }
 
   /**

@@ -168,14 +168,15 @@ export function coverageCaption(drawn) {
 export const bannedCaption = drawn => withoutBanned(drawn).replace(/^, /, '');
 
 /**
- * The beginning of that sentence. Rows that are none of the view, as a pinned one, stand beside those that it counts.
- * @param {number} count of rows of the view
- * @param {{extra?: boolean}[]} rows all that are shown
+ * The beginning of the sentence "These 5 hold 71 % …". Where a pinned row is shown that the model did not predict for this
+ * text, the sentence is about the other rows.
+ * @param {number} count the number of rows that the model predicted
+ * @param {{extra?: boolean}[]} rows all rows shown; `extra` marks the pinned row that the model did not predict
  */
 export function coverageSubject(count, rows) {
-  const beside = rows.some(({extra}) => extra);
-  if (count === 1) return beside ? 'The other one holds' : 'This one holds';
-  return beside ? `The other ${count} hold` : `These ${count} hold`;
+  const hasExtra = rows.some(({extra}) => extra);
+  if (count === 1) return hasExtra ? 'The other one holds' : 'This one holds';
+  return hasExtra ? `The other ${count} hold` : `These ${count} hold`;
 }
 
 /**
@@ -397,10 +398,12 @@ export const ROW_CHANGING = 'What follows your change is being computed.';
 export const ROW_GONE = 'That branch is not among these rows: nothing was inserted.';
 
 /**
- * Why a row that has no text is not accepted.
- * @param {number} branch
+ * Why a row that consists of the end token alone cannot be accepted; empty for other rows, and if there is no row.
+ * @param {{ended: boolean, pieces: unknown[]} | undefined} row
+ * @param {number} branch the row's index
  */
-export const onlyEndsSentence = branch => `Branch ${branch + 1} ends the text here: it inserts nothing.`;
+export const onlyEndsSentence = (row, branch) =>
+  (row?.ended && !row.pieces.length ? `Branch ${branch + 1} ends the text here: it inserts nothing.` : '');
 
 /**
  * What a screen reader says before Tab inserts the grey text; the first time also how to leave the text box by keys.

@@ -116,10 +116,10 @@ export class AcceptingByKeys {
    */
   #accept(branch, token) {
     const {rows, choose, isVeiled} = this.keyed().branchView;
-    const row = rows()[branch];
+    const row = rows()[branch], because = onlyEndsSentence(row, branch);
     if (isVeiled()) this.#refuse(GUESS_FIRST);
     else if (rows().length && !row) this.#refuse(`There is no branch ${branch + 1}.`);
-    else if (row?.ended && !row.pieces.length) this.#refuse(onlyEndsSentence(branch));
+    else if (because) this.#refuse(because);
     else if (row?.pieces[token]) choose(branch, token, {byKeyboard: true});
     else return false;
     return true;
