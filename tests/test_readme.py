@@ -14,7 +14,7 @@ import app
 import lookahead_core
 from lookahead_core import Model, Settings
 from lookahead_core.strategies.branch_growth import Growth
-from tests.speculation.test_speculation import Steady
+from tests.support.drafting import Steady
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

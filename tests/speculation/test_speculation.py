@@ -29,7 +29,7 @@ from lookahead_core.strategies.rules import RuledOutError
 from lookahead_core.strategies.stream_options import StreamOptions
 from tests.conftest import tiny_llama
 from tests.strategies.test_sampling import reference_noise
-from tests.support.drafting import Oracle, Saying, Scripted, hostile
+from tests.support.drafting import Oracle, Saying, Scripted, Steady, hostile
 from tests.support.families import FAMILIES, make
 from tests.support.parameters import mostly_slow
 from tests.support.scripted_model import parrot
@@ -47,13 +47,6 @@ WAYS: dict[str, dict[str, Any]] = {
     "penalised": {"temperature": 0.7, "frequency_penalty": 0.4, "repetition_penalty": 1.3, "no_repeat_ngram_size": 3},
     "ruled": {"forbidden": [5], "min_new_tokens": 6, "repetition_penalty": 1.2},
 }
-
-
-class Steady(PassCosts):
-    """What passes usually cost, whatever a busy machine makes of them."""
-
-    def record(self, nodes: int, seconds: float) -> None:
-        pass
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.tasks import TASKS, prompts_of
 from lookahead_core import Document, Model, load_model
-from tests.support.drafting import hostile
+from tests.support.drafting import Steady, hostile
 
 pytestmark = pytest.mark.slow
 PROMPTS = 1
@@ -33,7 +33,11 @@ def texts_of(model: Model, ids: Sequence[int], **options: Any) -> tuple[list[int
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_in_float32_the_text_is_the_same_and_takes_fewer_passes(default_model: Model, task: str) -> None:
+def test_in_float32_the_text_is_the_same_and_takes_fewer_passes(
+    default_model: Model, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a slow machine, measured costs of passes may say that drafts do not pay.
+    monkeypatch.setattr(default_model.engine, "pass_costs", Steady())
     passes = tokens = 0
     for prompt in list(prompts_of(task, default_model.tokenizer, NEW_TOKENS))[:PROMPTS]:
         for options in ({}, {"temperature": 0.7, "top_p": 0.9, "seed": 1}):

@@ -1,4 +1,4 @@
-"""Drafters for tests: some draft the right tokens most of the time, others misbehave."""
+"""Drafters for tests, some right most of the time and others misbehaving, and pass costs that do not change."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from typing import Any
 import torch
 
 from lookahead_core.engines.engine import NodeScores
+from lookahead_core.engines.pass_costs import PassCosts
 from lookahead_core.speculation.drafters.protocol import Guess
 from lookahead_core.tree import Node
+
+
+class Steady(PassCosts):
+    """What passes usually cost, whatever a busy or slow machine makes of them: the same drafts everywhere."""
+
+    def record(self, nodes: int, seconds: float) -> None:
+        pass
 
 
 class Scripted:

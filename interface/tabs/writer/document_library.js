@@ -90,8 +90,8 @@ export class DocumentLibrary extends EventTarget {
    * @returns {Promise<DocumentRecord | null>}
    */
   async last() {
-    const left = this.#takeLeft();
-    if (left && left.edited >= ((await this.store.read(left.id))?.edited ?? 0)) return left;
+    const left = await this.#storeLeft();
+    if (left) return left;
     for (const id of storages().map(storage => orNull(() => storage.getItem(KEY)))) {
       const record = id && await this.store.read(id);
       if (record) return record;
@@ -295,6 +295,19 @@ export class DocumentLibrary extends EventTarget {
     this.store.writeNow(record, cardOf(record));
     this.current.version = record.version;
     this.#remember(record.id);
+  }
+
+  /**
+   * Store the record that was open and not yet saved when this tab left the page: the browser may have given up that write.
+   * @returns {Promise<DocumentRecord | null>} that record; null if there is none or the stored one is as new
+   */
+  async #storeLeft() {
+    const left = this.#takeLeft(), stored = left && await this.store.read(left.id);
+    if (!left || (stored && (stored.edited - left.edited || stored.version - left.version) >= 0)) return null;
+    await this.store.write(left, cardOf(left), stored?.version).catch(error => {
+      if (!(error instanceof VersionConflict)) this.#refused(error);   // a conflict: the write at leaving came through late
+    });
+    return left;
   }
 
   /** @returns {DocumentRecord | null} */

@@ -31,7 +31,7 @@ function openDatabase() {
   });
 }
 
-/** Thrown where another tab has stored another version of a document. */
+/** Thrown where another tab has stored a later version of a document. */
 export class VersionConflict extends Error {}
 
 /** Documents by id, each as a record and a card. */
@@ -68,13 +68,14 @@ export class DocumentStore {
    * Store a record. What storage refuses is kept in memory, and the reason is thrown.
    * @param {DocumentRecord} record
    * @param {DocumentCard} card
-   * @param {number} [over] the version that it replaces; VersionConflict is thrown if another one is stored
+   * @param {number} [over] the version that was edited; VersionConflict is thrown if a later one is stored. An earlier one is
+   *   replaced: the browser gave up the write of a page that was being closed
    */
   async write(record, card, over) {
     try {
       await this.#run('readwrite', async ({records, cards}) => {
         const found = await resultOf(cards.get(card.id));
-        if (found && found.version !== over) throw new VersionConflict();
+        if (found && !(over !== undefined && found.version <= over)) throw new VersionConflict();
         records.put(record);
         cards.put(card);
       });

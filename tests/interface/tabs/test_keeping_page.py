@@ -27,6 +27,11 @@ NO_STORAGE = """for (const name of ['indexedDB', 'localStorage', 'sessionStorage
   Object.defineProperty(window, name, {get() { throw new DOMException('Denied.', 'SecurityError'); }});
 }"""
 NO_ROOM = "IDBObjectStore.prototype.put = () => { throw new DOMException('No room.', 'QuotaExceededError'); };"
+GIVEN_UP = """const put = IDBObjectStore.prototype.put;
+addEventListener('pageshow', () => { IDBObjectStore.prototype.put = put; });
+addEventListener('pagehide', () => {
+  IDBObjectStore.prototype.put = () => { throw new DOMException('Gone.', 'AbortError'); };
+});"""
 TEMPLATE = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
 TEXT = "The old keeper"
 
@@ -202,6 +207,32 @@ def test_a_reload_while_the_text_is_being_stored_loses_nothing(visit: Visit) -> 
     visit.page.reload()
     until_there(visit)
     assert visit.text == f"{TEXT} waited"
+
+
+def test_a_write_that_the_browser_gives_up_at_leaving_is_made_up_for_and_makes_no_copy(person: Any, url: str) -> None:
+    person.add_init_script(GIVEN_UP)
+    with browsers.visit(person, url) as visit:
+        until_there(visit)
+        write(visit)
+        visit.type("!")
+        visit.page.reload()
+        until_there(visit)
+        assert visit.text == f"{TEXT}!"
+    with browsers.visit(person, url) as visit:
+        until_there(visit)
+        assert visit.text == f"{TEXT}!"
+        visit.type("?")
+        visit.page.reload()
+        until_there(visit)
+        visit.type("!")
+        saved(visit)
+        visit.page.wait_for_timeout(500)
+        assert visit.text == f"{TEXT}!?!"
+        visit.type(".")
+        # The page is left, and come back to.
+        visit.page.evaluate("for (const name of ['pagehide', 'pageshow']) dispatchEvent(new Event(name))")
+        saved(visit)
+        assert names(visit) == [f"{TEXT}!?!."]
 
 
 def test_a_reload_inside_a_word_loses_no_key(visit: Visit) -> None:
