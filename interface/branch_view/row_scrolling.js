@@ -5,8 +5,8 @@ import {hiddenPart} from '../web/core/row_overflow.js';
 
 /** What the sign says, by what of the row is out of sight. */
 const TIPS = {
-  on: 'This row is longer than what is seen of it: click here to read on, or scroll it sideways. By keyboard, → goes along it.',
-  back: 'The end of this row: click here to go back to its beginning, or scroll it sideways.',
+  on: 'This row is longer than what is seen of it: press here to read on, or scroll it sideways. By keyboard, → goes along it.',
+  back: 'The end of this row: press here to go back to its beginning, or scroll it sideways.',
 };
 const STEP = 0.8;   // of the visible width, that a click reads on
 

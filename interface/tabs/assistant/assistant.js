@@ -162,7 +162,7 @@ class AssistantTab {
     // An equal text would be announced again.
     setText(this.roleName, ROLE_NAMES[role]);
     setText(this.whichMessage, messages.length ? 'the next message' : 'the first message');
-    this.draft.box.placeholder = `Write as the ${role}, or click a branch.`;
+    this.draft.box.placeholder = `Write as the ${role}, or choose from a branch.`;
     this.sendButton.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);
   }
 }

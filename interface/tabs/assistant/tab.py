@@ -11,7 +11,7 @@ from interface.server.page_service import PageService
 from interface.web.parts import MOMENTS, SHEET, branch_controls, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
-HINT = "How the message could begin or continue. Each button is a token: click one to write up to it."
+HINT = "How the message could begin or continue. Each button is a token: choose one to write up to it."
 
 
 def build(service: PageService) -> None:

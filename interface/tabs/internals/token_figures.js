@@ -87,7 +87,7 @@ export function spokenSummary(view, index, processing) {
  */
 export function tokensSentence(count, passes) {
   const cost = passes ? `read in ${formatCount(passes, 'pass', 'passes')}` : 'all known from before';
-  return `${formatCount(count, 'token')}, ${cost}. Click a token to see what the model expected there.`;
+  return `${formatCount(count, 'token')}, ${cost}. Choose a token to see what the model expected there.`;
 }
 
 /**

@@ -14,7 +14,7 @@ from interface.web.parts import SHEET, branch_controls, footer_and_script, stati
 FOLDER = Path(__file__).parent
 HINT = (
     '<span class="begins">Paste a source or write an instruction to see here how the new text could begin. '
-    "Each button is a token: click one to write up to it.</span>"
+    "Each button is a token: choose one to write up to it.</span>"
     '<span class="needs" hidden><span class="sentence" role="status"></span> '
     '<button type="button" class="try-example">Use the example as source</button></span>'
 )

@@ -9,7 +9,7 @@ import {idsKey, viewToBeginWith} from '../../web/core/known_views.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {ColumnView} from './column_view.js';
 
-const HINT = 'Click any token to write up to it.';
+const HINT = 'Choose any token to write up to it.';
 const NO_EDITS = 'Rows can be changed in the view Rows, not in columns.';
 
 /**

@@ -161,7 +161,9 @@ export class DocumentKeeper {
     try {
       const found = await readDocumentFile(file);
       const unknown = await this.#unknownInstructions(found), done = () => { if (found.play) this.play(); };
-      this.#openFields(withoutUnknown(found, unknown), found.name);
+      const {name = ''} = found, title = titleOf({name, text: found.text});
+      const free = name || found.text.trim() ? await this.library.freeName(title) : title;
+      this.#openFields(withoutUnknown(found, unknown), free === title ? name : free);
       this.notice.show(`“${file.name}” is open, as a document of its own.`);
       if (unknown.length) this.offer(sayInstructions(unknown), () => this.#useInstructions(found, unknown), done);
       else done();

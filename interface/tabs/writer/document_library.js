@@ -163,6 +163,17 @@ export class DocumentLibrary extends EventTarget {
     return id;
   }
 
+  /**
+   * The name for one more document: the title itself, or that of a copy if a document of this browser has that title.
+   * @param {string} title
+   */
+  async freeName(title) {
+    const taken = new Set((await this.list()).map(card => card.title));
+    let name = title;
+    while (taken.has(name)) name = copyName(name);
+    return name;
+  }
+
   /** @param {string} id @param {string} name */
   async rename(id, name) {
     if (this.current?.id === id) {
@@ -182,7 +193,7 @@ export class DocumentLibrary extends EventTarget {
    */
   async duplicate(id) {
     const record = this.current?.id === id ? this.#recordOf(this.current) : await this.store.read(id);
-    return record ? this.keep(record, copyName(titleOf(record))) : null;
+    return record ? this.keep(record, await this.freeName(copyName(titleOf(record)))) : null;
   }
 
   /**

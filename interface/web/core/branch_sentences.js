@@ -9,7 +9,7 @@ import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
 
 /** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
 export const NEW_ROWS_COMING = 'New rows are being computed. These are from before your change.';
-const HINT = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
+const HINT = 'Each button is a token: a word, or a part of one. Choose one to write up to it.';
 const KEPT_FIRST = 'The first row goes on from your click, so it stays first.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
@@ -310,7 +310,7 @@ export const cutPhrase = ({cut, excludes}) => (cut && excludes ? `left out by ${
  * @param {Pick<Row, 'cut' | 'excludes'>} row
  */
 export const cutSentence = row =>
-  (cutPhrase(row) ? `0 %: ${row.excludes} keeps likelier tokens only, and this row does not begin with one. You can still click it.` : '');
+  (cutPhrase(row) ? `0 %: ${row.excludes} keeps likelier tokens only, and this row does not begin with one. You can still choose it.` : '');
 
 /**
  * The same of all rows of a column, in which the phrases at their ends may be out of sight; empty if none is left out.
@@ -319,8 +319,8 @@ export const cutSentence = row =>
 function cutRowsSentence(rows) {
   const cut = rows.flatMap(row => (row.cut && row.excludes ? [row.excludes] : []));
   if (!cut.length) return '';
-  return cut.length > 1 ? `The rows with 0 % are left out by ${cut[0]}: it keeps likelier tokens only. You can still click them.`
-    : `The row with 0 % is left out by ${cut[0]}: it keeps likelier tokens only. You can still click it.`;
+  return cut.length > 1 ? `The rows with 0 % are left out by ${cut[0]}: it keeps likelier tokens only. You can still choose them.`
+    : `The row with 0 % is left out by ${cut[0]}: it keeps likelier tokens only. You can still choose it.`;
 }
 
 /**
@@ -361,7 +361,7 @@ export const stopSentence = ({repeats, limit, unfollowed}) =>
  * @param {Odds} odds of the end token
  */
 export const endSentence = odds =>
-  `End: after this row the model would end the text, with a chance of ${formatPercent(odds)}. There is nothing to click: an ending inserts nothing.`;
+  `End: after this row the model would end the text, with a chance of ${formatPercent(odds)}. There is nothing to choose: an ending inserts nothing.`;
 
 export const SHARE_MEANING = 'This is how likely the model finds it, not how good it is.';
 

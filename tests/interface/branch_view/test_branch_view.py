@@ -849,7 +849,7 @@ def test_a_row_that_is_longer_than_its_room_says_so_and_reads_on_and_back(bench:
     row, sign = bench.row(1), bench.row(1).locator(".onward")
     expect(row).to_have_attribute("data-reads", "on")
     expect(sign).to_be_visible()
-    expect(sign).to_have_attribute("data-tip", re.compile("click here to read on"))
+    expect(sign).to_have_attribute("data-tip", re.compile("press here to read on"))
     assert sign.evaluate("one => one.closest('[aria-hidden=true]') !== null && one.tabIndex === -1")
     position = "() => document.querySelector('[data-branch=\"1\"] .tokens').scrollLeft"
     sign.click()

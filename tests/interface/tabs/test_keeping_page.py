@@ -491,6 +491,9 @@ def test_an_export_restores_text_history_settings_and_seed_elsewhere(visit: Visi
             other.page.locator("#undo").click()
         assert other.text == TEXT
         assert sorted(names(other)) == ["Not to be touched", text], "a file without a name has its text's"
+        bring(other, "brought.json", json.dumps(file).encode())
+        other.wait_until_settled()
+        assert sorted(names(other)) == ["Not to be touched", text, f"{text} (copy)"], "opened a second time"
     elsewhere.close()
 
 

@@ -123,7 +123,7 @@ def test_a_token_of_internals_is_announced_once_where_it_is_clicked(visit: Visit
     browsers.expect(said).to_contain_text("of the model, raw")
     page.locator("#internals-temperature").fill("0.5")
     counted, clicked = page.evaluate("heard")
-    assert counted.endswith("Click a token to see what the model expected there.")
+    assert counted.endswith("Choose a token to see what the model expected there.")
     spoken = page.locator("#internals .what").inner_text().replace("␣", "space, ")
     assert clicked.startswith(f"{spoken}: Choice ") and clicked.endswith("bits.")
     assert page.locator("#internals [role=status]").count() == 0, "nothing is said twice"

@@ -111,7 +111,7 @@ test('a summary is announced as a sentence with one full stop', () => {
 });
 
 test('the sentence above the tokens says how many there are and what to do', () => {
-  assert.equal(tokensSentence(22, 1), '22 tokens, read in 1 pass. Click a token to see what the model expected there.');
-  assert.equal(tokensSentence(1, 3), '1 token, read in 3 passes. Click a token to see what the model expected there.');
-  assert.equal(tokensSentence(1200, 0), '1,200 tokens, all known from before. Click a token to see what the model expected there.');
+  assert.equal(tokensSentence(22, 1), '22 tokens, read in 1 pass. Choose a token to see what the model expected there.');
+  assert.equal(tokensSentence(1, 3), '1 token, read in 3 passes. Choose a token to see what the model expected there.');
+  assert.equal(tokensSentence(1200, 0), '1,200 tokens, all known from before. Choose a token to see what the model expected there.');
 });

@@ -25,7 +25,7 @@ test('the tokens of a share are counted as they can be seen', () => {
 });
 
 test('an ending is explained with its odds', () =>
-  assert.equal(said(words.endSentence({p: 0.12})), 'End: after this row the model would end the text, with a chance of 12 %. There is nothing to click: an ending inserts nothing.'));
+  assert.equal(said(words.endSentence({p: 0.12})), 'End: after this row the model would end the text, with a chance of 12 %. There is nothing to choose: an ending inserts nothing.'));
 
 test('the coverage sentence says how many branches there are and what they hold', () => {
   assert.deepEqual([words.coverageSubject(1, [{}]), words.coverageSubject(5, [{}])], ['This one holds', 'These 5 hold']);
@@ -63,8 +63,8 @@ test('a column says the same of its rows where another temperature moves them, o
 
 test('a column says which rows temperature 0 or top-p leaves out, and that these can be clicked', () => {
   const row = excludes => ({pieces: [{text: ' sea'}], cut: Boolean(excludes), excludes}), remarks = (...rows) => words.columnRemarks({given: '', wanted: {mode: 'likely', temperature: 0}, rows});
-  assert.equal(remarks(row(''), row('temperature 0'), row('temperature 0')), 'The rows with 0 % are left out by temperature 0: it keeps likelier tokens only. You can still click them.');
-  assert.equal(remarks(row(''), row('top-p 0.5')), 'The row with 0 % is left out by top-p 0.5: it keeps likelier tokens only. You can still click it.');
+  assert.equal(remarks(row(''), row('temperature 0'), row('temperature 0')), 'The rows with 0 % are left out by temperature 0: it keeps likelier tokens only. You can still choose them.');
+  assert.equal(remarks(row(''), row('top-p 0.5')), 'The row with 0 % is left out by top-p 0.5: it keeps likelier tokens only. You can still choose it.');
   assert.equal(remarks(row('')), '');
 });
 
@@ -147,19 +147,19 @@ test('where no row grows there is no progress', () => {
 });
 
 const drawn = (more = {}) => ({rows: [row], count: 1, firsts: true, given: '', wanted: {}, without: [], ...more});
-const CLICK = 'Each button is a token: a word, or a part of one. Click one to write up to it.';
+const CHOOSE = 'Each button is a token: a word, or a part of one. Choose one to write up to it.';
 
 test('the summary says which odds the shares are', () => {
   const caption = more => words.summarySentence({state: 'settled'}, drawn(more));
-  assert.equal(caption(), `A row’s share is the chance that its part in bold comes next: a token, as the model gives it. ${CLICK}`);
-  assert.equal(caption({firsts: false}), `A row’s share is the chance that its part in bold comes next: all up to where it differs from the other rows, as the model gives it. ${CLICK}`);
+  assert.equal(caption(), `A row’s share is the chance that its part in bold comes next: a token, as the model gives it. ${CHOOSE}`);
+  assert.equal(caption({firsts: false}), `A row’s share is the chance that its part in bold comes next: all up to where it differs from the other rows, as the model gives it. ${CHOOSE}`);
   const first = 'A row’s share is the chance that its part in bold comes next: a token, as the model gives it';
-  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after all that you typed: your last word may still go on. ${CLICK}`);
-  assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CLICK}`);
+  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after all that you typed: your last word may still go on. ${CHOOSE}`);
+  assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CHOOSE}`);
 });
 
 test('the caption names temperature and top-p', () => {
-  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('A row’s share is the chance that its part in bold comes next: a token, ', '').replace(` ${CLICK}`, '');
+  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({wanted})).replace('A row’s share is the chance that its part in bold comes next: a token, ', '').replace(` ${CHOOSE}`, '');
   assert.equal(caption({temperature: 1, top_p: 1}), 'as the model gives it.');
   assert.equal(caption({temperature: 0.7}), 'at temperature 0.7.');
   assert.equal(caption({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9.');
@@ -285,7 +285,7 @@ test('a mode that found fewer rows than asked for says so', () => {
   assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: no more forks were found.'));
   assert.ok(caption(4, 'surprising').endsWith(' 4 of 5 rows: no other beginning with 0.3 % or more, at temperature 1, was found.'));
   for (const mode of ['diverse', 'best_first']) assert.ok(caption(4, mode).endsWith(' 4 of 5 rows: this choice of “Show” found no more.'), mode);
-  for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(caption(count, mode).endsWith(CLICK), mode);
+  for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(caption(count, mode).endsWith(CHOOSE), mode);
   for (const mode of ['forks', 'surprising']) {
     const early = words.summarySentence({state: 'thinking'}, drawn({count: 1, wanted: {k: 5, mode}}));
     assert.ok(early.includes('A row’s share') && !early.includes(' of 5 rows'), `${mode}: more may be found`);
@@ -296,8 +296,8 @@ test('beside forks stands what a fork is', () => {
   const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
   const why = 'Forks: a row splits where another token also has a chance of 5 % or more at that place, before temperature and top-p; that place is a fork. Of these rows, those with the highest shares are shown.';
   assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
-  assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CLICK), 'rows to a word are no forks');
-  assert.ok(caption({mode: 'likely'}).endsWith(CLICK));
+  assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CHOOSE), 'rows to a word are no forks');
+  assert.ok(caption({mode: 'likely'}).endsWith(CHOOSE));
 });
 
 test('where the rows continue is said if it is not the end of the text', () => {
