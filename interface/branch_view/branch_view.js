@@ -206,6 +206,7 @@ export class BranchView {
   #paintRows(before) {
     const {root, state} = this, position = this.#focusToKeep();
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
+    setAttribute(root, 'data-stored', Boolean(state.shown?.stored));
     paintCover(this.cover, state.drawn, {stored: Boolean(state.shown?.stored), leavesOutOthers: leavesOutOthers(state)});
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();

@@ -142,6 +142,15 @@ export class PlotList {
     this.address = address;
     const redraw = () => { if (this.#plots.length) this.draw(this.#plots); };
     new MutationObserver(redraw).observe(document.body, {attributeFilter: ['class']});
+    // Plotly follows the window alone, and only while the plot is shown.
+    new ResizeObserver(() => this.#fit()).observe(element);
+  }
+
+  /** Give the plots the width of their element, if it is shown. */
+  async #fit() {
+    if (!this.#plots.length || !this.element.clientWidth) return;
+    const plotly = await loadPlotly(this.address);
+    for (const holder of this.element.querySelectorAll('.js-plotly-plot')) plotly.Plots.resize(holder);
   }
 
   /**

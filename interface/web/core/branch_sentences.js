@@ -10,7 +10,7 @@ import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
 /** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
 export const NEW_ROWS_COMING = 'New rows are being computed. These are from before your change.';
 const HINT = 'Each button is a token: a word, or a part of one. Choose one to write up to it.';
-const KEPT_FIRST = 'The first row goes on from your click, so it stays first.';
+const KEPT_FIRST = 'The first row goes on from your choice, so it stays first.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
 export const GUESS_FIRST = 'The rows are hidden: guess the next word first, or skip the guess.';
@@ -41,8 +41,9 @@ const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need tem
  */
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
-  const least = drawn.rows.some(row => row.share?.atLeast) ? '; ≥: at least so much' : '';
-  const bold = wordError !== null ? `a word (known to ${formatError(wordError)} or better${least})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for, which may go on as a longer word' : 'all up to where it differs from the other rows';
+  const signs = drawn.rows.map(({share}) => (share?.most !== undefined ? '; ≤: at most so much' : share?.atLeast ? '; ≥: at least so much' : ''));
+  const bounds = [...new Set(signs)].sort().join('');
+  const bold = wordError !== null ? `a word (known to ${formatError(wordError)} or better${bounds})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for, which may go on as a longer word' : 'all up to where it differs from the other rows';
   return `A row’s share is the chance that its part in bold comes next: ${bold}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
@@ -269,8 +270,8 @@ export function costFigures({cost, alone}, ahead) {
  * @param {string} [letters] of the word that the row continues
  */
 export function shareLabel({share, apart, pieces, next_word: word}, letters = '') {
-  if (word && isUnknown(share)) return `The chance is not known yet ${nextWordClause(word.text, letters)}`;
-  if (word) return `${formatPercent(share)} chance ${nextWordClause(word.text, letters)}`;
+  if (word && isUnknown(share) && share.most === undefined) return `The chance is not known yet ${nextWordClause(word.text, letters)}`;
+  if (word) return `${formatKnown(share)} chance ${nextWordClause(word.text, letters)}`;
   const [first] = pieces, count = buttonsFor(pieces, apart);
   const single = `${first?.ids.length === 1 && first.ends >= 1 ? 'this next token' : 'this beginning'}${first?.text ? `, ${nameOfText(letters + first.text)}` : ''}`;
   const what = count > 1 ? `these first ${formatNumber(count)} tokens` : count || apart < 2 ? single : 'this whole row';

@@ -80,10 +80,11 @@ export function percentsOfAll(counts) {
 export const isUnknown = ({p, bound = false, atLeast = false}) => (atLeast && p * 100 < LEAST) || (bound && p * 100 > 100 - LEAST);
 
 /**
- * Odds as per cent, and a sign where nothing is known of them yet.
+ * Odds as per cent. Where nothing is known of them but the most that they can be, that, and else a sign.
  * @param {Odds} odds
  */
-export const formatKnown = odds => (isUnknown(odds) ? UNKNOWN : formatPercent(odds));
+export const formatKnown = odds =>
+  (!isUnknown(odds) ? formatPercent(odds) : odds.most === undefined ? UNKNOWN : formatPercent({p: odds.most, bound: true}));
 
 /**
  * A text with signs for line breaks, tabs, lone spaces and characters without any width.

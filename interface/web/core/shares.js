@@ -88,19 +88,31 @@ export const isCertain = ({error}) => error <= MOST_WORD_ERROR;
 const leastShare = ({share, error}) => (share - error > ROUNDING ? share - error : 0);
 
 /**
+ * The share of a word that is not known well.
+ * @param {{share: number, error: number}} word
+ * @param {boolean} isFinal whether no more will be known of it: then the most that it can be is told where the least is 0
+ * @returns {Odds}
+ */
+function boundedShare(word, isFinal) {
+  const p = leastShare(word), most = word.share + word.error;
+  return {p, atLeast: true, ...(isFinal && !p && most < 1 ? {most} : {})};
+}
+
+/**
  * Give each row the share of its next word, as the view has it. Where it is not known well, the share is the least that
  * it can be: spellings that may still become several words would else count for each of them. Words exclude each other,
  * so together they hold the sum.
  * @param {Row[]} rows
+ * @param {boolean} [isFinal] whether the search for words has ended
  * @returns {Odds} what all rows hold together
  */
-export function setWordShares(rows) {
+export function setWordShares(rows, isFinal = false) {
   const words = rows.map(row => row.branch.next_word).filter(word => word !== undefined);
   const possible = sumOf(words.filter(isCertain).map(word => word.share).concat(words.filter(word => !isCertain(word)).map(leastShare))) <= 1;
   for (const row of rows) {
     const {next_word: word} = row.branch;
     if (!word) continue;
-    const share = isCertain(word) && possible ? {p: word.share} : {p: leastShare(word), atLeast: true};
+    const share = isCertain(word) && possible ? {p: word.share} : boundedShare(word, isFinal);
     Object.assign(row, {next_word: word, share, rawShare: Math.log(word.share), cut: false});
   }
   const {p} = oddsOfAny(rows.map(row => row.share));

@@ -12,6 +12,8 @@ export class Notice {
   /** @type {NoticeAction | null} */
   #action = null;
   text = '';   // the sentence that is shown
+  /** @type {HTMLElement | null} */
+  #cameFrom = null;   // what had the focus before a button of the notice
 
   /** @param {HTMLElement} element empty; it gets the sentence, the button of the action, and one that closes the notice */
   constructor(element) {
@@ -23,6 +25,9 @@ export class Notice {
     const spoken = make('div', {className: 'said-aloud'}, this.sentence, this.buttonName);
     spoken.setAttribute('role', 'status');
     element.append(spoken, this.button, dismiss);
+    element.addEventListener('focusin', ({relatedTarget: from}) => {
+      if (from instanceof HTMLElement && !element.contains(from)) this.#cameFrom = from;
+    });
     this.button.addEventListener('click', () => {
       const run = this.#action?.run;
       this.clear();
@@ -45,8 +50,10 @@ export class Notice {
     if (!stays) this.#timer = setTimeout(() => this.clear(), SHOWN_FOR);
   }
 
+  /** Close the notice. If one of its buttons has the focus, that returns to where it came from. */
   clear() {
     clearTimeout(this.#timer);
+    if (this.element.contains(document.activeElement)) this.#cameFrom?.focus();
     this.element.classList.remove('said');
     this.#setText('');
     this.#offer(null);

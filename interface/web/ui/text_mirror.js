@@ -167,7 +167,7 @@ export class TextMirror {
     const {text, spans} = this.draft, {words, chosen} = countWords(text, spans);
     this.count.textContent = `${formatCount(words, 'word')} · ${formatNumber(chosen)} chosen`;
     this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripElement));
-    this.strip.setAttribute('aria-label', words ? `${chosen} of ${words} words were chosen, the others typed.` : 'Nothing is written yet.');
+    this.strip.setAttribute('aria-label', words ? `${formatNumber(chosen)} of ${formatCount(words, 'word')} ${chosen === 1 ? 'was' : 'were'} chosen from the branches.` : 'Nothing is written yet.');
     if (!this.caretNote) return;
     this.caretNote.textContent = caretSentence(text, this.draft.caret);
     this.caretNote.hidden = !this.caretNote.textContent;

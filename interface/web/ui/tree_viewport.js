@@ -59,7 +59,10 @@ export class TreeViewport {
   connect(zooms) {
     find(zooms, '.zoom-in').addEventListener('click', () => this.step('in'));
     find(zooms, '.zoom-out').addEventListener('click', () => this.step('out'));
-    find(zooms, '.fit').addEventListener('click', () => this.fit());
+    find(zooms, '.fit').addEventListener('click', () => {
+      this.fit();
+      this.scroll.scrollIntoView({block: 'nearest'});
+    });
   }
 
   /**

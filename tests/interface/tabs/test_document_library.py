@@ -451,6 +451,13 @@ def test_an_unreadable_file_gets_a_sentence_and_changes_nothing(tab: Tab) -> Non
         assert tab.text == "Mine"
         tab.find("#notice .dismiss").click()
     assert tab.names() == ["Mine"]
+    tab.page.evaluate("paper.draft.box.focus()")
+    tab.bring("x.json", b"{", "application/json")
+    tab.find("#notice .dismiss").wait_for()
+    tab.page.evaluate("paper.draft.box.focus()")
+    tab.find("#notice .dismiss").focus()
+    tab.page.keyboard.press("Enter")
+    assert tab.get("document.activeElement === paper.draft.box"), "the focus returns to where it came from"
 
 
 def test_invalid_fields_of_a_file_are_ignored(tab: Tab) -> None:

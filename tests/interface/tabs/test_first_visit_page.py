@@ -74,6 +74,8 @@ def test_the_box_is_empty_and_usable_and_the_example_says_that_it_is_stored(firs
     assert first.rows == 5
     assert first.pieces(1) == stored_pieces(1)[:5]
     assert first.page.locator("#branches").get_attribute("data-state") == "empty"
+    first.token(0, 0).focus()
+    expect(first.page.locator("#branches .keys")).to_be_hidden()  # the example's tokens are neither changed nor banned
 
 
 @pytest.mark.slow

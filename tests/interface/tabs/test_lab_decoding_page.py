@@ -270,6 +270,12 @@ def test_the_note_below_the_tree_covers_a_part_of_it_only_while_a_token_is_point
     assert edges()[1] >= edges()[0] > 480, "the pointer has left"
 
 
+PLOT_FITS = """[...document.querySelectorAll('#lab-decoding .plot')].every(plot => {
+  const drawn = plot.querySelector('.main-svg').getBoundingClientRect().width;
+  return drawn > 0 && Math.abs(drawn - plot.clientWidth) <= 1;
+})"""
+
+
 def until(holds: Callable[[], bool]) -> bool:
     """Whether it holds within five seconds: a screenshot may be taken before the last paint."""
     return any(holds() or time.sleep(0.2) for _ in range(25))
@@ -303,6 +309,13 @@ def test_options_change_the_row_of_odds_at_once_and_draws_come_as_often(tiny: Vi
     for _, _, chance, frequency in odds(page):
         assert float(frequency.rstrip("\u00a0%")) == pytest.approx(float(chance.rstrip("\u00a0%")), abs=2.5)
     page.wait_for_function("() => document.querySelectorAll('#lab-decoding .plot .barlayer .trace').length === 2")
+    page.set_viewport_size({"width": 1600, "height": 900})
+    page.wait_for_function(f"() => {PLOT_FITS}")
+    tiny.open_tab("Write")
+    page.set_viewport_size({"width": 900, "height": 900})
+    page.wait_for_timeout(500)
+    tiny.open_tab("Lab")
+    page.wait_for_function(f"() => {PLOT_FITS}")
 
 
 @in_a_browser

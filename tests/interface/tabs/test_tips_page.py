@@ -227,6 +227,25 @@ def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, t
         assert opened.text == "The old keeper"
 
 
+def test_a_tap_beside_a_slider_or_a_token_explains_and_changes_nothing(browser: Any, tiny_page: str) -> None:
+    with phone_with_rows(browser, tiny_page) as opened:
+        page, tip = opened.page, opened.page.locator(".tip")
+        for selector, words in {
+            "#depth-name": "Depth: how many tokens",
+            "#k-name": "How many branches",
+            "#branches .bracket": "A fork: here",
+        }.items():
+            place = page.locator(selector).first
+            place.scroll_into_view_if_needed()
+            page.wait_for_timeout(300)
+            box = place.bounding_box()
+            page.touchscreen.tap(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
+            expect(tip).to_contain_text(words)
+            expect(tip).to_be_visible()
+        assert (opened.control("depth").input_value(), opened.control("k").input_value()) == ("5", "5")
+        assert opened.text == "The old keeper"
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_in_the_tree_no_sentence_covers_the_coverage_or_the_toolbar(visit: Visit, width: int) -> None:
     page = visit.page

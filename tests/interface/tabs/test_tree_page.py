@@ -502,6 +502,18 @@ def test_words_and_odds_of_a_session_can_be_read_before_fit_shows_all_of_it(tree
     assert area.evaluate(overflow) <= 1
 
 
+def test_fit_brings_all_of_the_tree_into_the_window(tree: Visit) -> None:
+    tree.page.set_viewport_size({"width": 1280, "height": 800})
+    tree.page.locator("summary:visible", has_text="More settings").click()
+    tree.page.evaluate("scrollTo(0, 0)")
+    tree.page.locator("#tree .fit").click()
+    tree.page.wait_for_timeout(300)
+    foot = tree.page.locator("#tree .tree-foot").bounding_box()["y"]
+    for node in tree.page.locator("#tree .node").all():
+        box = node.bounding_box()
+        assert box["y"] + box["height"] <= foot + 1, "no line covers it, and the window does not end above it"
+
+
 def test_a_drawing_too_small_for_words_has_boxes_that_are_read_by_pointing(tree: Visit) -> None:
     tree.page.locator("#depth").fill("40")
     tree.wait_until_settled()

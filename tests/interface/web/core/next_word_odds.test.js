@@ -123,7 +123,7 @@ test('where the last typed token is re-opened, other temperatures have rows and 
 test('a share that is not known yet is the least that it can be, and the rows keep the server’s order', () => {
   const view = wordView();
   view.branches.forEach((branch, index) => { branch.next_word = {...branch.next_word, ...[{share: 0.43, error: 0.43}, {share: 0.44, error: 0.43}, {share: 0.2, error: 0}][index]}; });
-  const drawn = shapeRows(view, {odds: 'words'});
+  const drawn = shapeRows(view, {odds: 'words'}, null, true);
   assert.deepEqual(drawn.rows.map(({share}) => [rounded(share.p), Boolean(share.atLeast)]), [[0, true], [0.01, true], [0.2, false]]);
   near(drawn.coverage.p, 0.21, 'coverage');
   assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.rest.p), rounded(drawn.wordError)], [true, true, 0.79, 0]);
@@ -131,6 +131,18 @@ test('a share that is not known yet is the least that it can be, and the rows ke
   assert.match(shareLabel(drawn.rows[0]), /^The chance is not known yet of this next word, “/);
   assert.match(summarySentence({state: 'settled'}, drawn), /comes next: a word \(known to ±0\.001\u00a0% or better; ≥: at least so much\), as/);
   assert.equal(shapeRows(view, {odds: 'words', order: 'path'}).rows.length, 3);
+});
+
+test('of a share that stays unknown, the most that it can be is shown', () => {
+  const view = wordView(), known = [{share: 0.5, error: 0}, {share: 0.1, error: 0.1}, {share: 0.02, error: 0.01}];
+  view.branches.forEach((branch, index) => { branch.next_word = {...branch.next_word, ...known[index]}; });
+  const drawn = shapeRows(view, {odds: 'words'}), shown = drawn.rows.map(({share}) => formatKnown(share).replaceAll('\u00a0', ' '));
+  assert.deepEqual(shown, ['50 %', '≤ 20 %', '≥ 1 %']);
+  near(drawn.coverage.p, 0.51, 'coverage counts the least that each can be');
+  assert.match(shareLabel(drawn.rows[1]), /^≤\u00a020\u00a0% chance of this next word, “/);
+  assert.match(summarySentence({state: 'settled'}, drawn), /or better; ≤: at most so much; ≥: at least so much\), as/);
+  view.branches[1].next_word = {...view.branches[1].next_word, share: 0.5, error: 0.5};
+  assert.equal(formatKnown(shapeRows(view, {odds: 'words'}).rows[1].share), '…', 'at most 100 % says nothing');
 });
 
 test('shares of words that exceed 100 % together by their errors are the least that they can be', () => {
