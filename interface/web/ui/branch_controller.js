@@ -420,7 +420,7 @@ export class BranchController {
       event.preventDefault();
       return;
     }
-    this.#confirm('inserted', text ?? '');
+    this.#confirm('inserted', example + (text ?? ''));
     this.hooks.onBegin();
     this.#veil();
     this.ghost.edited();

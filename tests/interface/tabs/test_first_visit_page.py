@@ -122,6 +122,9 @@ def test_a_click_on_the_example_inserts_it_and_the_token_as_one_step(first: Visi
     chosen = "".join(first.pieces(2)[:3])
     first.token(2, 2).click()
     assert first.text == example.TEXT + chosen
+    announced = first.page.locator("#branches .announcement")
+    whole = f"Inserted: “{example.TEXT}{chosen}”.".replace(". At", ", full stop, At")
+    expect(announced).to_contain_text(whole)  # all that has come into the text
     assert chosen_texts(first) == [chosen.strip()], "nobody has chosen the example's own words"
     first.page.locator("#history").click()
     assert first.page.locator("#history-dialog .moment b").all_text_contents() == [chosen.strip()]
