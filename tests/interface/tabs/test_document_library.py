@@ -659,7 +659,8 @@ def test_text_is_never_executed(tab: Tab, payload: str) -> None:
     tab.page.evaluate("payload => paper.notice(payload, {label: payload, run() {}})", payload)
     assert tab.find("#notice .sentence").text_content() == payload
     assert tab.get("document.querySelectorAll('img, svg, script').length") == 0
-    assert payload in tab.get("[...document.querySelectorAll('#documents .name')].map(name => name.textContent)")
+    named = tab.get("[...document.querySelectorAll('#documents .name')].map(name => name.textContent)")
+    assert named == [f"{payload} (copy)"], "the document of that name is in this browser too"
 
 
 def test_the_instruction_belongs_to_the_document_and_is_sent(tab: Tab) -> None:
