@@ -61,7 +61,7 @@ export class TreeViewport {
     find(zooms, '.zoom-out').addEventListener('click', () => this.step('out'));
     find(zooms, '.fit').addEventListener('click', () => {
       this.fit();
-      this.scroll.scrollIntoView({block: 'nearest'});
+      this.svg.scrollIntoView({block: 'nearest'});
     });
   }
 

@@ -160,7 +160,7 @@ def test_an_empty_conversation_says_the_first_step_in_one_sentence(talking: Talk
         browsers.expect(step).to_be_in_viewport(ratio=1)
         sentence = step.inner_text().removesuffix("Try an example").strip()
         assert sentence.count(".") == 1 and sentence.startswith("First write the user’s message: ")
-        for words in ("type it", "click", "Send then passes the turn"):
+        for words in ("type it", "choose words", "Send then passes the turn"):
             assert words in sentence
         step.get_by_role("button", name="Try an example").click()
         browsers.expect(step).to_be_hidden()

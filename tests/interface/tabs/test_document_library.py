@@ -406,7 +406,7 @@ def test_an_export_holds_everything_and_opens_again_as_a_new_document(tab: Tab) 
     tab.fill("Something else")
     tab.bring("again.json", content)
     assert tab.text == "The 🙂 went"
-    assert tab.find("#documents .name").inner_text() == "My / story?"
+    assert tab.find("#documents .name").inner_text() == "My / story? (copy)"
     assert tab.get("paper.instruction()") == "Be brief."
     assert tab.get("applied.at(-1)") == {"odds": "tokens", "k": 5, "depth": 5, "seed": 7}
     assert tab.get("paper.draft.spans") == [[6, 11]]
