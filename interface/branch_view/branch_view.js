@@ -204,10 +204,10 @@ export class BranchView {
 
   /** @param {BranchViewState} before */
   #paintRows(before) {
-    const {root, state} = this, position = this.#focusToKeep();
+    const {root, state} = this, position = this.#focusToKeep(), stored = Boolean(state.shown?.stored);
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
-    setAttribute(root, 'data-stored', Boolean(state.shown?.stored));
-    paintCover(this.cover, state.drawn, {stored: Boolean(state.shown?.stored), leavesOutOthers: leavesOutOthers(state)});
+    setAttribute(root, 'data-stored', stored);
+    paintCover(this.cover, state.drawn, {stored, leavesOutOthers: leavesOutOthers(state)});
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();
     this.#markReadOnly();

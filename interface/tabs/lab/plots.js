@@ -129,12 +129,13 @@ const errorBars = (y, range, color) => ({
   array: range.map(([, most], index) => most - (y[index] ?? most)), arrayminus: range.map(([least], index) => (y[index] ?? least) - least),
 });
 
-const CONFIG = {displayModeBar: false, responsive: true, displaylogo: false};
+const CONFIG = {displayModeBar: false, displaylogo: false};
 
 /** Plots below an element, each with a caption. They are drawn again when the page changes between light and dark. */
 export class PlotList {
   /** @type {Plot[]} */
   #plots = [];
+  #width = 0;   // of the element when the plots were last fitted; 0 while it is hidden
 
   /** @param {HTMLElement} element @param {string} address of Plotly's script */
   constructor(element, address) {
@@ -142,15 +143,18 @@ export class PlotList {
     this.address = address;
     const redraw = () => { if (this.#plots.length) this.draw(this.#plots); };
     new MutationObserver(redraw).observe(document.body, {attributeFilter: ['class']});
-    // Plotly follows the window alone, and only while the plot is shown.
+    // Plotly's option `responsive` would miss a window that is resized while another tab hides the plots.
     new ResizeObserver(() => this.#fit()).observe(element);
   }
 
-  /** Give the plots the width of their element, if it is shown. */
+  /** Give the plots the width of their element, if it is shown and has another width than before. */
   async #fit() {
-    if (!this.#plots.length || !this.element.clientWidth) return;
+    const {clientWidth: width} = this.element, holders = this.element.querySelectorAll('.js-plotly-plot');
+    if (!holders.length || width === this.#width) return;
+    this.#width = width;
+    if (!width) return;   // hidden
     const plotly = await loadPlotly(this.address);
-    for (const holder of this.element.querySelectorAll('.js-plotly-plot')) plotly.Plots.resize(holder);
+    for (const holder of holders) plotly.Plots.resize(holder);
   }
 
   /**

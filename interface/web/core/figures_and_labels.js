@@ -80,7 +80,7 @@ export function percentsOfAll(counts) {
 export const isUnknown = ({p, bound = false, atLeast = false}) => (atLeast && p * 100 < LEAST) || (bound && p * 100 > 100 - LEAST);
 
 /**
- * Odds as per cent. Where nothing is known of them but the most that they can be, that, and else a sign.
+ * Odds as per cent. Where their lower bound is 0, their upper bound; “…” if there is none.
  * @param {Odds} odds
  */
 export const formatKnown = odds =>

@@ -88,10 +88,10 @@ export const isCertain = ({error}) => error <= MOST_WORD_ERROR;
 const leastShare = ({share, error}) => (share - error > ROUNDING ? share - error : 0);
 
 /**
- * The share of a word that is not known well.
+ * Bounds of the share of a word that is not known well.
  * @param {{share: number, error: number}} word
- * @param {boolean} isFinal whether no more will be known of it: then the most that it can be is told where the least is 0
- * @returns {Odds}
+ * @param {boolean} isFinal whether the search for words has ended
+ * @returns {Odds} the lower bound; after the search, also the upper one as `most` if the lower one is 0
  */
 function boundedShare(word, isFinal) {
   const p = leastShare(word), most = word.share + word.error;
@@ -103,10 +103,10 @@ function boundedShare(word, isFinal) {
  * it can be: spellings that may still become several words would else count for each of them. Words exclude each other,
  * so together they hold the sum.
  * @param {Row[]} rows
- * @param {boolean} [isFinal] whether the search for words has ended
+ * @param {boolean} isFinal whether the search for words has ended
  * @returns {Odds} what all rows hold together
  */
-export function setWordShares(rows, isFinal = false) {
+export function setWordShares(rows, isFinal) {
   const words = rows.map(row => row.branch.next_word).filter(word => word !== undefined);
   const possible = sumOf(words.filter(isCertain).map(word => word.share).concat(words.filter(word => !isCertain(word)).map(leastShare))) <= 1;
   for (const row of rows) {

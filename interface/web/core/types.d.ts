@@ -6,7 +6,7 @@ export interface Odds {
   p: number;
   bound?: boolean;
   atLeast?: boolean;
-  /** The most that the probability can be, where it is at least 0 and no more will be known of it. */
+  /** The upper bound of a probability whose lower bound `p` is 0, once the search for words has ended. */
   most?: number;
   /** The model's own probability, shown where the asked temperature and top-p cannot be applied. */
   raw?: boolean;

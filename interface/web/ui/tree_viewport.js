@@ -59,10 +59,7 @@ export class TreeViewport {
   connect(zooms) {
     find(zooms, '.zoom-in').addEventListener('click', () => this.step('in'));
     find(zooms, '.zoom-out').addEventListener('click', () => this.step('out'));
-    find(zooms, '.fit').addEventListener('click', () => {
-      this.fit();
-      this.svg.scrollIntoView({block: 'nearest'});
-    });
+    find(zooms, '.fit').addEventListener('click', () => this.fit());
   }
 
   /**
@@ -76,12 +73,13 @@ export class TreeViewport {
     this.#apply();
   }
 
-  /** Show all of the drawing, also of what it becomes. */
+  /** Show all of the drawing, also of what it becomes, and scroll the page so that it is in the window. */
   fit() {
     this.#fits = true;
     this.#chosen = false;
     this.#least = LEAST;
     this.#follow();
+    this.svg.scrollIntoView({block: 'nearest'});
   }
 
   /** The drawing shows other things: a scale that was chosen for the one before counts no longer. *Fit* still does. */

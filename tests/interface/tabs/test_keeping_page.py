@@ -229,7 +229,7 @@ def test_a_write_that_the_browser_gives_up_at_leaving_is_made_up_for_and_makes_n
         visit.page.wait_for_timeout(500)
         assert visit.text == f"{TEXT}!?!"
         visit.type(".")
-        # The page is left, and come back to.
+        # The page is left, and shown again by the browser's Back button.
         visit.page.evaluate("for (const name of ['pagehide', 'pageshow']) dispatchEvent(new Event(name))")
         saved(visit)
         assert names(visit) == [f"{TEXT}!?!."]

@@ -193,6 +193,14 @@ def phone_with_rows(browser: Any, url: str) -> Iterator[Visit]:
         yield opened
 
 
+def brought_into_sight(page: Any, selector: str) -> Any:
+    """The first element of a selector, once the page has scrolled to it."""
+    found = page.locator(selector).first
+    found.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    return found
+
+
 def test_a_tap_elsewhere_shows_no_sentence_of_the_field_that_has_the_focus(browser: Any, tiny_page: str) -> None:
     with phone_with_rows(browser, tiny_page) as opened:
         page, tip = opened.page, opened.page.locator(".tip")
@@ -212,9 +220,7 @@ def test_a_tap_shows_the_sentence_of_a_figure_until_the_next_tap(browser: Any, t
             "#branches [data-branch='0'] .share": "not how good it is",
             "#document ~ .strip": "green was chosen",
         }.items():
-            page.locator(selector).scroll_into_view_if_needed()
-            page.wait_for_timeout(300)
-            page.locator(selector).tap()
+            brought_into_sight(page, selector).tap()
             page.wait_for_timeout(300)
             expect(tip).to_contain_text(words)
             expect(tip).to_be_visible()
@@ -235,10 +241,7 @@ def test_a_tap_beside_a_slider_or_a_token_explains_and_changes_nothing(browser: 
             "#k-name": "How many branches",
             "#branches .bracket": "A fork: here",
         }.items():
-            place = page.locator(selector).first
-            place.scroll_into_view_if_needed()
-            page.wait_for_timeout(300)
-            box = place.bounding_box()
+            box = brought_into_sight(page, selector).bounding_box()
             page.touchscreen.tap(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
             expect(tip).to_contain_text(words)
             expect(tip).to_be_visible()

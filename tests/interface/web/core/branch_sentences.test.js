@@ -72,7 +72,7 @@ test('a first row that goes on from a click, though others are likelier, says wh
   const row = (p, more) => ({pieces: [{text: ' house'}], share: {p}, ...more}), drawn = {firsts: true, given: '', count: 2, without: [], wanted: {mode: 'likely', odds: 'tokens', k: 2}};
   const summary = (...rows) => words.summarySentence({state: 'settled'}, {...drawn, rows});
   assert.match(summary(row(0.1, {pinned: true}), row(0.2)), / The first row goes on from your choice, so it stays first\.$/);
-  for (const rows of [[row(0.3, {pinned: true}), row(0.2)], [row(0.1), row(0.2)], [row(0.1, {pinned: true, extra: true}), row(0.2)]]) assert.doesNotMatch(summary(...rows), /your click/);
+  for (const rows of [[row(0.3, {pinned: true}), row(0.2)], [row(0.1), row(0.2)], [row(0.1, {pinned: true, extra: true}), row(0.2)]]) assert.doesNotMatch(summary(...rows), /your choice/);
 });
 
 test('where top-p keeps more tokens than are known, it is said what ≤ means', () => {
