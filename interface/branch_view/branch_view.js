@@ -206,6 +206,7 @@ export class BranchView {
   #paintRows(before) {
     const {root, state} = this, position = this.#focusToKeep(), stored = Boolean(state.shown?.stored);
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
+    if (root.hasAttribute('data-stored') !== stored) find(root, '.terms').toggleAttribute('open', stored);
     setAttribute(root, 'data-stored', stored);
     paintCover(this.cover, state.drawn, {stored, leavesOutOthers: leavesOutOthers(state)});
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');

@@ -79,6 +79,30 @@ def test_the_box_is_empty_and_usable_and_the_example_says_that_it_is_stored(firs
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_words_of_the_page_are_explained_below_the_example_and_on_demand_afterwards(
+    first: Visit, arriving: Arriving, width: int
+) -> None:
+    first.page.set_viewport_size({"width": width, "height": 800})
+    words = first.page.locator("#branches .terms dt")
+    assert words.all_inner_texts() == ["Token", "Share", "Coverage", "Depth", "Temperature", "Fork"]
+    expect(words.last).to_be_visible()
+    last = first.page.locator("#branches .terms dd").last
+    if width == 1280:
+        expect(last).to_be_in_viewport(ratio=1)
+    arriving.arrive()
+    first.wait_for_status("ready")
+    first.token(0, 0).click()
+    first.wait_until_settled()
+    expect(words.first).to_be_hidden()
+    first.page.locator("#branches .terms summary").click()
+    expect(words.last).to_be_visible()
+    first.type(first.text + " there")
+    first.wait_until_settled()
+    expect(words.last).to_be_visible()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 1100, 900, 390])
 def test_the_mark_of_the_example_covers_no_word_of_the_sentence(first: Visit, width: int) -> None:
     first.page.set_viewport_size({"width": width, "height": 800})
