@@ -20,7 +20,7 @@ import {editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
 import {listenToHolds} from '../web/ui/holds.js';
 import {markAwaited, markInert, markPrefetched, nameRows, paintRows} from './paint_rows.js';
-import {nextWordEnd} from '../web/core/choice.js';
+import {EXAMPLE_IS_FIXED, nextWordEnd} from '../web/core/choice.js';
 import {quotedText} from '../web/core/figures_and_labels.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {CHOICES, targetOf} from './targets.js';
@@ -111,7 +111,7 @@ export class BranchView {
     listenToHolds(root, CHOICES);
     listenToClicks(this);
     listenToRowKeys(root, {
-      takeWord: branch => { this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true}); },
+      takeWord: branch => this.#takeWord(branch),
       ban: button => this.ban(targetOf(button)),
       edit: button => this.edit(targetOf(button)),
       help: () => dispatch(root, 'help', null, {bubbles: true}),
@@ -348,6 +348,13 @@ export class BranchView {
     return this.accept(choiceAt(this.state, {branch, piece}), {byKeyboard, pointer});
   }
 
+  /** Accept a row's next word by a digit; a row that is missing or only ends the text is refused with a sentence. @param {number} branch */
+  #takeWord(branch) {
+    const row = this.state.drawn.rows[branch], because = row ? onlyEndsSentence(row, branch) : `There is no branch ${branch + 1}.`;
+    if (because) this.refuse(because);
+    else this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true});
+  }
+
   /** @param {number} branch */
   #chooseWhole(branch) {
     const row = this.state.drawn.rows[branch];
@@ -434,7 +441,10 @@ export class BranchView {
    * @param {Target | null} target
    */
   edit(target) {
-    if (!target || 'other' in target || !describe(this.state, target)?.editable) return;
+    if (!target || 'other' in target) return;
+    const found = describe(this.state, target);
+    if (found && this.state.shown?.stored) this.refuse(EXAMPLE_IS_FIXED);
+    if (!found?.editable) return;
     if (!this.#isEditable) {
       const detail = {because: ''};
       if (!dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) this.refuse(detail.because);

@@ -32,6 +32,7 @@ export class GuessFirst extends EventTarget {
    * @type {{guess: string, now: GuessedText, focused: boolean} | null}
    */
   #checked = null;
+  #veiled = false;        // whether rows were hidden when that changed last
   #saysDropped = false;   // whether a guess was dropped, and that is still shown
 
   /**
@@ -249,8 +250,16 @@ export class GuessFirst extends EventTarget {
 
   #changed() { dispatch(this, 'change'); }
 
-  /** The rows were hidden or shown: the field is shown with hidden rows alone. */
-  veilChanged() { this.#paint(); }
+  /**
+   * The rows were hidden or shown: the field is shown with hidden rows alone. That they are hidden again, as the text has changed,
+   * is announced once all that listen to the change have done so: one of them clears what was said.
+   */
+  veilChanged() {
+    const veiled = this.isVeiled(), isNew = veiled && !this.#veiled;
+    this.#veiled = veiled;
+    this.#paint();
+    if (isNew) queueMicrotask(() => { if (this.isVeiled() && !this.said.textContent) this.#say(GUESS_FIRST); });
+  }
 
   #paint() {
     const score = this.#score;

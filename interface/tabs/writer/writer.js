@@ -19,7 +19,7 @@ import {onDetail} from '../../web/ui/events.js';
 import {PHONE, placeControls} from './controls_position.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
-const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads to the field of your guess.';
+const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads past the settings to the field of your guess.';
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {

@@ -1,6 +1,8 @@
 // What a click on a row means: the text and token ids it inserts, and what is left of the branch after it.
 /** @import {Branch, BranchRemainder, Choice, DrawnOther, DrawnRow, Row, Span, View} from './types.d.ts' */
 
+/** Why a token of the example of a first visit is neither changed nor banned. */
+export const EXAMPLE_IS_FIXED = 'The recorded example cannot be changed: choose one of its tokens, or write something.';
 const SEVERAL_TOKENS = 'This is made of several tokens, and only one token can be banned.';
 
 /**
@@ -87,7 +89,7 @@ export function nextWordEnd({pieces}) {
  * the typed characters that it replaces.
  *
  * A piece of several tokens cannot be banned, because its last token also occurs in other words: `unbannable` says so. Nothing
- * of a stored view can.
+ * of a stored view, which is the recorded example, can.
  * @param {{text: string | null, ids: number[]}} piece
  * @param {boolean} first whether the row begins with the piece
  * @param {{stored?: boolean, view: {branches: Pick<Branch, 'healed'>[], given: View['given']}}} shown
@@ -96,5 +98,5 @@ export function nextWordEnd({pieces}) {
 export function tokenToBan({text, ids}, first, {stored = false, view}) {
   const healed = view.branches.some(branch => branch.healed) && first, typed = healed && ids.length === 1 ? view.given : '';
   const isOne = ids.length <= 1 + Number(healed);
-  return {own: typed + text, id: ids[ids.length - 1], bannable: !stored && isOne, unbannable: stored || isOne ? '' : SEVERAL_TOKENS};
+  return {own: typed + text, id: ids[ids.length - 1], bannable: !stored && isOne, unbannable: stored ? EXAMPLE_IS_FIXED : isOne ? '' : SEVERAL_TOKENS};
 }

@@ -263,7 +263,7 @@ def test_the_tree_shows_nothing_that_is_hidden(visit: Visit, shape: str) -> None
 def test_the_line_on_tab_says_what_tab_does_before_and_after_the_guess(visit: Visit) -> None:
     wait_for_answer(visit)
     line = visit.page.locator("#tab-key")
-    guessing = "While you guess there is no grey text: Tab leads to the field of your guess."
+    guessing = "While you guess there is no grey text: Tab leads past the settings to the field of your guess."
     writing = "While you write, Tab accepts the grey text; Esc, then Tab leaves the box."
     expect(line).to_have_text(guessing, use_inner_text=True)
     visit.page.locator("#document textarea").click()
@@ -272,6 +272,18 @@ def test_the_line_on_tab_says_what_tab_does_before_and_after_the_guess(visit: Vi
     expect(visit.page.locator("#guess")).to_be_focused()
     visit.page.locator("#guess-skip").click()
     expect(line).to_have_text(writing, use_inner_text=True)
+
+
+def test_it_is_announced_that_the_rows_are_hidden_again_after_a_row_was_chosen(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.page.locator("#guess-skip").click()
+    visit.wait_until_settled()
+    said = visit.page.locator(".guess-said")
+    expect(said).not_to_have_text(HIDDEN)
+    visit.token(0, 0).click()
+    expect(said).to_have_text(HIDDEN)
+    wait_for_answer(visit)
+    expect(said).to_have_text(HIDDEN)
 
 
 def test_tab_leads_to_the_guess_from_a_text_box_that_tab_has_reached_too(visit: Visit) -> None:

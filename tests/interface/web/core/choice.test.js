@@ -124,5 +124,6 @@ test('a ban of the token after the healed one names its own text', () => {
 });
 
 test('nothing of a stored view can be banned', () => {
-  assert.equal(tokenToBan({text: ' sea', ids: [12]}, true, {stored: true, view: plainView}).bannable, false);
+  const {bannable, unbannable} = tokenToBan({text: ' sea', ids: [12]}, true, {stored: true, view: plainView});
+  assert.deepEqual([bannable, unbannable], [false, 'The recorded example cannot be changed: choose one of its tokens, or write something.']);
 });
