@@ -117,11 +117,13 @@ function change(state, event) {
 }
 
 /**
- * A view of an older revision than the expected one is ignored: it was overtaken on its way.
+ * A view of an older revision than the expected one is ignored: it was overtaken on its way. A view that is still without any
+ * row, and tells nothing of a word to steer by, does not replace rows: the focus may be on one of them.
  * @type {(state: BranchViewState, detail: ShowDetail) => BranchViewState}
  */
-function show(state, {revision = state.expectedRevision, view, state: status = view ? 'settled' : 'thinking', note, reading, pinned, before, stored}) {
+function show(state, {revision = state.expectedRevision, view: given, state: status = given ? 'settled' : 'thinking', note, reading, pinned, before, stored}) {
   if (revision < state.expectedRevision) return state;
+  const view = status === 'thinking' && !given?.branches.length && !given?.word ? null : given;
   // The grey text comes with the rows: a refusal that says it is not there yet has become untrue.
   const refusal = view && state.refusal === GHOST_IS_COMING ? null : state.refusal;
   // What Tab inserts stays announced while the rows of the same text grow.

@@ -102,6 +102,32 @@ def test_the_words_of_the_page_are_explained_below_the_example_and_on_demand_aft
     expect(words.last).to_be_visible()
 
 
+RECORD_LOST_FOCUS = """() => {
+  window.lost = 0;
+  const look = () => { window.lost += document.activeElement === document.body; requestAnimationFrame(look); };
+  look();
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", [0, 4])
+@pytest.mark.parametrize("ready", [False, True])
+def test_a_choice_from_the_example_by_key_never_leaves_the_focus_nowhere(
+    first: Visit, arriving: Arriving, ready: bool, piece: int
+) -> None:
+    if ready:
+        arriving.arrive()
+        first.wait_for_status("ready")
+    first.token(4, piece).focus()
+    first.page.evaluate(RECORD_LOST_FOCUS)
+    first.page.keyboard.press("Enter")
+    first.page.wait_for_timeout(500)
+    arriving.arrive()
+    first.wait_until_settled()
+    assert first.page.evaluate("lost") == 0
+    assert first.page.evaluate("document.activeElement.matches('#branches .token, #document textarea')")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 1100, 900, 390])
 def test_the_mark_of_the_example_covers_no_word_of_the_sentence(first: Visit, width: int) -> None:

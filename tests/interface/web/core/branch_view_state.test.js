@@ -34,6 +34,14 @@ test('a growing view is not announced', () => {
   assert.deepEqual([state.announcement, state.status.state, state.shown.growing], ['', 'thinking', true]);
 });
 
+test('a growing view without any row leaves the rows as they are, unless it tells of a word to steer by', () => {
+  const before = settled(1), empty = {...likelyView(2), branches: []}, word = {word: 'sea', within: 5, low: 0, high: 1};
+  const state = run([show(2, empty, {state: 'thinking'})], before);
+  assert.deepEqual([ids(state), state.rowsRevision, isStale(state), isInert(state, state.drawn.rows[0])], [ids(before), 1, true, true]);
+  assert.deepEqual(ids(run([show(2, {...empty, word}, {state: 'thinking'})], before)), []);
+  assert.deepEqual(ids(run([show(2, empty, {state: 'settled'})], before)), []);
+});
+
 test('a view without a state is settled, and no view without a state is thinking', () => {
   assert.equal(run([show(1, likelyView())]).status.state, 'settled');
   assert.equal(run([show(1, null)]).status.state, 'thinking');
