@@ -7,7 +7,7 @@ import {GHOST_IS_COMING, GUESS_FIRST, onlyEndsSentence} from '../core/branch_sen
 import {SLOWEST_PAINT, afterPaint, dispatch} from './events.js';
 import {listenToTextKeys} from './text_keys.js';
 
-const GREY_TEXT_GROWS = 1000;   // milliseconds between announcements of what Tab inserts, while rows grow
+const GREY_TEXT_GROWS = 3000;   // milliseconds between announcements of what Tab inserts, while rows grow
 
 /** Accepts rows and ghost text by key, and announces what Tab inserts. */
 export class AcceptingByKeys {
