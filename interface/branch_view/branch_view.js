@@ -27,6 +27,7 @@ import {CHOICES, targetOf} from './targets.js';
 
 const WIDE = '(min-width: 761px)';   // windows in which the text stands beside the rows
 const LINE = 24;                     // pixels of the note that must be seen
+const FIRST_TOKEN = {line: 0, column: 0, token: true};
 const HELD_SPACE = 8;                // pixels between a button that is held and the note
 /** What the place of the note depends on. */
 const FLOATS = /** @type {const} */ (['drawn', 'pointed', 'awaited', 'refusal', 'status']);
@@ -84,6 +85,7 @@ export class BranchView {
    * @type {{from: FocusPosition, to: FocusPosition, revision: number} | null}
    */
   #movedFocus = null;
+  #beginsAgain = false;   // whether the focus goes to the first of the next rows: nothing was left of the row that was accepted by key
   /**
    * The position from which the focus follows a changed row, and the column where it goes; null for the changed piece.
    * @type {{line: number, column: number, goal: number | null} | null}
@@ -204,7 +206,8 @@ export class BranchView {
 
   /** @param {BranchViewState} before */
   #paintRows(before) {
-    const {root, state} = this, position = this.#focusToKeep(), stored = Boolean(state.shown?.stored);
+    const {root, state} = this, begins = this.#beginsAgain && state.drawn.rows.length > 0 && !isShownViewOld(state);
+    const kept = this.#focusToKeep(), position = begins && kept ? FIRST_TOKEN : kept, stored = Boolean(state.shown?.stored);
     paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
     if (root.hasAttribute('data-stored') !== stored) find(root, '.terms').toggleAttribute('open', stored);
     setAttribute(root, 'data-stored', stored);
@@ -212,7 +215,8 @@ export class BranchView {
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();
     this.#markReadOnly();
-    if (position && (!focusPosition(root) || (this.#movedFocus && hasPosition(root, position)))) focusAt(root, position);
+    if (begins) this.#beginsAgain = false;
+    if (position && (begins || !focusPosition(root) || (this.#movedFocus && hasPosition(root, position)))) focusAt(root, position);
     const now = focusPosition(root), sameText = this.#movedFocus || !before.textChanged;
     const isMoved = position && now && !isSamePosition(position, now) && sameText && state.status.state === 'thinking';
     this.#movedFocus = isMoved ? {from: position, to: now, revision: state.expectedRevision} : null;
@@ -396,7 +400,7 @@ export class BranchView {
     const detail = {...choice, byKeyboard, pointer};
     const isAmongRows = focusPosition(this.root) !== null;
     if (isCurrent(this.state, choice) && dispatch(this.root, 'accept', detail, {bubbles: true, cancelable: true})) {
-      if (byKeyboard && isAmongRows && choice.rest) this.#focusRest();
+      if (byKeyboard && isAmongRows && !this.#focusRest()) this.#beginsAgain = true;
       return true;
     }
     this.refuse(detail.because ?? (this.#isChanging(choice) ? ROW_CHANGING : undefined));
@@ -406,10 +410,11 @@ export class BranchView {
   /** @param {Choice} choice */
   #isChanging({branch}) { return branch !== null && Boolean(this.state.drawn.rows[branch]?.changing); }
 
-  /** After a key the focus is on what is left of the row that was accepted. */
+  /** After a key the focus is on what is left of the row that was accepted. Returns whether there is anything left. */
   #focusRest() {
     const {drawn: {rows}, expectedRevision} = this.state, line = rows.findIndex(row => row.pinned && row.revision === expectedRevision);
     if (line >= 0) focusAt(this.root, {line, column: 0, token: true});
+    return line >= 0;
   }
 
   /** @param {Target | null} target */

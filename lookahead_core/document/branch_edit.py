@@ -55,8 +55,8 @@ def edit_steps(
     """Make the edited branch, continued greedily; yield None after each forward pass, and the branch at the end.
 
     The branch is below the head, and the document's text stays as it is. At most `options.depth` tokens follow the
-    edit's text, and the branch has at most `most` tokens. The tokens of the text have the model's own probabilities,
-    even if they are banned; all others have those of a lookahead with these options. Raises ValueError if a kept token
+    edit's text, and the branch has at most `most` tokens. All tokens have the probabilities of a lookahead with these
+    options, but for a banned token of the text, which has the model's own. Raises ValueError if a kept token
     is wrong or they end inside a character, or if the branch would be too long, and LookaheadError if the model's
     context has no room for it.
     """
@@ -74,7 +74,7 @@ def edit_steps(
     growth_context = GrowthContext(unread, complete, words=words, reopened_token_id=reopened_id)
     growth = Growth(model.engine, options, model.end_token_ids, growth_context)
     leaf = BranchLeaf(base, (), (), typed=reopened.text if reopened else b"")
-    for odds in _odds_steps(growth, leaf, token_ids, len(edit.before), (head, reopened) if reopened else None):
+    for odds in _odds_steps(growth, leaf, token_ids, (head, reopened) if reopened else None):
         if odds is None:
             yield None
             continue
@@ -140,27 +140,29 @@ def _odds_steps(
     growth: Growth,
     leaf: BranchLeaf,
     token_ids: Sequence[int],
-    kept: int,
     replaced: tuple[Node, ReopenedToken] | None,
 ) -> Iterator[Odds | None]:
     """Yield None after each pass, and at the end the odds of the tokens on a path below a leaf; the tree keeps them.
 
-    The odds of the first `kept` tokens are those of `growth`, the others the model's own. With `replaced`, the node of
+    The odds are those of `growth`, but for an excluded token, whose are the model's own. With `replaced`, the node of
     the last typed token and that token, the path replaces it: the first odds are conditional on the typed text.
     """
-    tree, plain = leaf.node.tree, Growth(growth.engine, LookaheadOptions(), growth.end_token_ids, GrowthContext())
-    key: Hashable = ("edit", tuple(token_ids), kept, growth.exclusion, leaf.typed)
+    tree = leaf.node.tree
+    key: Hashable = ("edit", tuple(token_ids), growth.exclusion, leaf.typed)
     if (known := (leaf.node.memo or {}).get(key)) is None:
         nodes = [leaf.node, *tree.path(tree.descend(leaf.node, token_ids), leaf.node)][:-1]
         odds: list[tuple[float, Prediction]] = []
         if replaced is not None:
-            start, row, _ = evaluate_healed_start(growth if kept else plain, *replaced)
+            start, row, _ = evaluate_healed_start(growth, *replaced)
+            if row[token_ids[0]] == -math.inf:
+                plain = Growth(growth.engine, LookaheadOptions(), growth.end_token_ids, GrowthContext())
+                start, row, _ = evaluate_healed_start(plain, *replaced)
             odds.append((float(row[token_ids[0]]), start.prediction))
             yield None
         if missing := nodes[len(odds) :]:
             rows = growth.engine.evaluate(missing)
             for node, row in zip(missing, rows, strict=True):
-                odds.append(_odds_after(growth if len(odds) < kept else plain, node, row, token_ids[len(odds)]))
+                odds.append(_odds_after(growth, node, row, token_ids[len(odds)]))
             yield None
         known = tuple(odds)
         tree.memoize(leaf.node, key, known)

@@ -421,9 +421,10 @@ class Document:
         """Return a new branch: the first `tokens` tokens of a branch, then `text`, continued greedily.
 
         The document's text stays as it is; `accept` takes the new branch like any other. The option `depth` is the
-        maximum number of tokens after `text`; `until`, `banned` and `avoid` apply to these tokens. The tokens of `text`
-        have the model's own probabilities. Raises ValueError for an empty or too long text or a wrong option, and
-        LookaheadError if the branch was not grown from the present end of the text.
+        maximum number of tokens after `text`; `until` applies to these tokens. `banned` and `avoid` exclude tokens
+        after `text`, and all probabilities are those without them; an excluded token of `text` has the model's own.
+        Raises ValueError for an empty or too long text or a wrong option, and LookaheadError if the branch was not
+        grown from the present end of the text.
         """
         checked_options, kept = LookaheadOptions.of(options), self.token_ids_of(branch)
         check_integer("tokens", tokens, 0, len(kept))

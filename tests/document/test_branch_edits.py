@@ -72,14 +72,25 @@ def test_an_edit_of_a_banned_token_has_its_own_odds_and_the_rest_leaves_it_out(t
     assert not {token_id, following} & set(made.token_ids[1:])
 
 
-def test_an_edited_token_has_the_models_own_odds_where_others_are_banned(tiny_model: Model) -> None:
+def test_the_odds_of_an_edited_token_leave_banned_tokens_out_as_those_of_other_rows_do(tiny_model: Model) -> None:
     document = Document(tiny_model, "Once upon a time.")
     (token_id,) = spelled(tiny_model, " the")
     row = plain_row(tiny_model, document.token_ids)
     likeliest = {int(one) for one in row.argsort(descending=True)[:3]} - {token_id}
     branch = document.lookahead(k=2, depth=3, banned=likeliest).branches[0]
     made = document.continue_branch(branch, " the", banned=likeliest)
-    assert made.logprobs[0] == pytest.approx(float(row[token_id]), abs=1e-4)
+    row[list(likeliest)] = -math.inf
+    assert made.logprobs[0] == pytest.approx(float(row.log_softmax(-1)[token_id]), abs=1e-4)
+
+
+def test_everything_else_leaves_out_the_beginning_of_an_edited_row(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    before = document.lookahead(k=2, depth=3)
+    other = next(one for one in before.rest if one.text and document.model.codec.bytes_of(one.token_ids[0]).isascii())
+    edits = [(before.branches[1].token_ids, BranchEdit((), str(other.text)))]
+    *_, last = with_edited_rows(document, document.lookahead_steps(k=2, depth=3), edits, {"depth": 3}, 41)
+    assert last.result.branches[1].token_ids[:1] == other.token_ids
+    assert other.token_ids not in [one.token_ids for one in last.result.rest]
 
 
 @pytest.mark.parametrize(("until", "level"), [("word", 1), ("clause", 2), ("line", 4)])

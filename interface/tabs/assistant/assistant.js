@@ -84,7 +84,13 @@ class AssistantTab {
       if (kind !== 'caret' && this.undoes !== null && revision !== this.undoes) this.#forgetUndo();
       this.#paint();
     });
-    draft.box.addEventListener('keydown', event => { if (isSend(event)) this.#send(event); });
+    const sendByKey = (/** @type {KeyboardEvent} */ event) => {
+      if (!isSend(event)) return;
+      event.preventDefault();
+      this.#send(event);
+    };
+    draft.box.addEventListener('keydown', sendByKey);
+    branches.addEventListener('keydown', sendByKey);
     const holds = () => draft.text || this.earlier.messages.length;
     // The Internals tab asks for the conversation.
     onDetail(document, 'conversation', detail => {

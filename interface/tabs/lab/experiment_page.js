@@ -5,6 +5,7 @@ import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {copyText, find} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
+import {publicAddress} from '../../web/core/public_address.js';
 import {partLink, stepLinkingTo} from './lesson_steps.js';
 import {runLink, runOf} from './run_link.js';
 
@@ -12,6 +13,7 @@ const START = 'Choose a prompt and run the experiment: its result is shown here.
 const NO_PROMPT = 'Write a prompt: the experiment continues it.';
 const WAITING = 'The experiment begins when the model is ready.';
 const CHANGED = 'This is the result of the run before: run again for what the form has now.';
+const ASK_FOR_ADDRESS = 'For others, ask the person who runs this page for a public address.';
 const COPIED = 'The link is copied. It repeats this run.';
 
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
@@ -166,9 +168,10 @@ export class ExperimentPage {
   stopped() {}
 
   async #copyLink() {
-    const address = new URL(runLink(this.mark, this.chosen), location.href).href, copied = await copyText(address);
+    const {address: page, sentence, local} = publicAddress(location), address = page + runLink(this.mark, this.chosen);
+    const copied = await copyText(address), said = copied ? COPIED : `Copy this link: ${address}`;
     this.line.announce('');
-    this.line.show(copied ? COPIED : `Copy this link: ${address}`, this.line.state);
+    this.line.show([said, sentence, local && ASK_FOR_ADDRESS].filter(Boolean).join(' '), this.line.state);
   }
 
   /** @param {boolean} running */

@@ -1,10 +1,12 @@
 // The dialog with a document's link, and the dialog that shows the instruction of an opened link.
 /** @import {DocumentFields} from '../../web/core/types.d.ts' */
 /** @import {DocumentKeeper, SheetHooks} from './document_keeper.js' */
-import {MOST_LINK, encodeLink, publicAddress} from './document_link.js';
+import {MOST_LINK, encodeLink} from './document_link.js';
+import {publicAddress} from '../../web/core/public_address.js';
 import {copyText, find} from '../../web/ui/elements.js';
 import {historyToReplay} from '../../web/core/replay.js';
 
+const HOW_TO_SHARE = 'For somebody else, export a file, or ask the person who runs this page for a public address.';
 /** @type {(what: 'text' | 'replay', length: number) => string} */
 const tooLong = (what, length) => `As a link this ${what} would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
   + 'after 8 KB. Send a file instead.';
@@ -84,7 +86,7 @@ export function shareDialog(dialog, {keeper, hooks}) {
       const document = {...keeper.snapshot(), name: keeper.givenName};
       const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, address);
       if (link.length > MOST_LINK) paint({warns: tooLong(play ? 'replay' : 'text', link.length)});
-      else paint({link, warns: sentence, notes: marked ? '' : NOT_MARKED, local});
+      else paint({link, warns: local ? `${sentence} ${HOW_TO_SHARE}` : sentence, notes: marked ? '' : NOT_MARKED, local});
     } catch (error) {
       paint({warns: /** @type {Error} */ (error).message});
     }

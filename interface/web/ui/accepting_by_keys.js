@@ -7,12 +7,8 @@ import {GHOST_IS_COMING, GUESS_FIRST, onlyEndsSentence} from '../core/branch_sen
 import {SLOWEST_PAINT, afterPaint, dispatch} from './events.js';
 import {listenToTextKeys} from './text_keys.js';
 
-const GREY_TEXT_GROWS = 3000;   // milliseconds between announcements of what Tab inserts, while rows grow
-
 /** Accepts rows and ghost text by key, and announces what Tab inserts. */
 export class AcceptingByKeys {
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #growing;
   #tabLeadsOn = () => false;   // whether Tab leads on from the text box, and accepts nothing
 
   /**
@@ -71,16 +67,10 @@ export class AcceptingByKeys {
 
   /**
    * Announce what Tab inserts while the branches grow, or while branching is paused: the ghost text is shown, and can be inserted.
-   * The first one is announced at once, longer ones after a time. A timer that runs is not started again, since new rows may
-   * come more often than it ends.
+   * Only the first one is announced: longer ones follow until the branches are complete, and Tab inserts no more than was announced.
    */
   announceGrowingTab() {
     if (!this.keyed().branchView.announcedTab()) this.announceTab();
-    if (this.#growing) return;
-    this.#growing = setTimeout(() => {
-      this.#growing = undefined;
-      this.announceTab();
-    }, GREY_TEXT_GROWS);
   }
 
   /** Accept the ghost text as far as it was announced, or announce it first: nobody who does not see it should insert it unheard. False if there is none. */

@@ -423,6 +423,8 @@ export class BranchController {
     this.#confirm('inserted', example + (text ?? ''));
     this.hooks.onBegin();
     this.#veil();
+    // The row that had the focus is hidden.
+    if (byKeyboard && document.activeElement === document.body && this.branches.branchView.isVeiled()) this.hooks.onHidden();
     this.ghost.edited();
     this.pinned = example ? null : rest;
     this.#rememberPinned();

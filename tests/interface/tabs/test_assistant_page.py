@@ -219,6 +219,16 @@ def test_send_passes_the_turn_and_evaluates_the_new_tokens_only(talking: Talking
     assert talking.read() <= 5 * 5, "going back reads nothing again"
 
 
+def test_the_key_of_send_sends_from_the_branches_too(talking: Talking) -> None:
+    talking.fill(QUESTION)
+    talking.branches.locator(".token").first.focus()
+    before = talking.revision
+    talking.page.keyboard.press("Control+Enter")
+    talking.settle(before)
+    assert talking.role == "Assistant"
+    assert [content for _, content in talking.said] == [QUESTION]
+
+
 def test_going_back_to_an_earlier_message_rewinds_and_undo_restores_everything(talking: Talking) -> None:
     for content in (QUESTION, ANSWER, "Thank you."):
         talking.send(content)

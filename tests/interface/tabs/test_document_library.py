@@ -632,7 +632,7 @@ def test_the_link_says_who_can_open_it(tab: Tab) -> None:
     assert tab.find("#share-dialog .over").is_hidden() and tab.find("#share-dialog details").is_hidden()
     found = tab.page.evaluate(
         importing("""async hosts => {
-          const {publicAddress} = await import('/lookahead/tabs/writer/document_link.js');
+          const {publicAddress} = await import('/lookahead/web/core/public_address.js');
           return hosts.map(host => publicAddress(new URL(`http://${host}:7860/?a=1#t=x`)).sentence.slice(0, 9));
         }"""),
         ["localhost", "127.3.2.1", "[::1]", "0.0.0.0", "192.168.0.7", "127.example.org", "user.hf.space"],

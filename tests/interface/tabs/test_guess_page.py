@@ -286,6 +286,15 @@ def test_it_is_announced_that_the_rows_are_hidden_again_after_a_row_was_chosen(v
     expect(said).to_have_text(HIDDEN)
 
 
+def test_a_row_that_is_chosen_by_key_leads_to_the_next_guess(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.page.locator("#guess-skip").click()
+    visit.wait_until_settled()
+    visit.token(0, 0).focus()
+    visit.page.keyboard.press("Enter")
+    expect(visit.page.locator("#guess")).to_be_focused()
+
+
 def test_tab_leads_to_the_guess_from_a_text_box_that_tab_has_reached_too(visit: Visit) -> None:
     wait_for_answer(visit)
     box, guess = visit.page.locator("#document textarea"), visit.page.locator("#guess")

@@ -232,6 +232,27 @@ def test_after_enter_the_focus_is_on_the_rest_of_the_row_that_was_accepted(visit
     assert visit.text != TEXT
 
 
+def test_after_enter_on_the_last_token_of_a_row_the_focus_is_on_the_first_of_the_next_rows(visit: Visit) -> None:
+    write(visit)
+    for row in (2, 0):
+        press(visit, *["ArrowUp"] * 5, "Alt+ArrowDown", "Home", *["ArrowDown"] * row, "End", "Enter")
+        visit.wait_until_settled()
+        place = "document.activeElement === document.querySelector('#branches .branch .token')"
+        assert visit.page.evaluate(place)
+        visit.page.wait_for_timeout(500)
+        assert visit.page.evaluate(place)
+
+
+def test_a_ban_covers_no_word_of_the_settings_summary(visit: Visit) -> None:
+    write(visit)
+    visit.page.locator("#document textarea").focus()
+    press(visit, "Alt+ArrowDown", "Delete")
+    ban, summary = visit.page.locator("#controls .never button"), visit.page.locator("#controls .more-settings summary")
+    expect(ban).to_be_visible()
+    never, label = visit.page.locator("#controls .never").bounding_box(), summary.bounding_box()
+    assert label["x"] + label["width"] <= never["x"]
+
+
 def test_the_arrows_lead_to_everything_else_and_into_its_list(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+ArrowDown", *["ArrowDown"] * visit.rows)

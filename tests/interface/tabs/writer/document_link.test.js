@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {deflateRawSync, inflateRawSync} from 'node:zlib';
 
-import {MOST_LINK, decodeLink, encodeLink, isLink, publicAddress} from '../../../../interface/tabs/writer/document_link.js';
+import {MOST_LINK, decodeLink, encodeLink, isLink} from '../../../../interface/tabs/writer/document_link.js';
 import {Dice} from '../../../support/scripts/dice.js';
 
 const CHOSEN = {spans: [[0, 4]], accepted: [{start: 0, end: 4, ids: [7], healed: false}]};
@@ -101,47 +101,6 @@ test('a browser that cannot pack says so', async t => {
 });
 
 test('the longest link has 8192 characters', () => assert.equal(MOST_LINK, 8192));
-
-const at = host => ({href: `http://${host}/#t=abc`, hostname: new URL(`http://${host}/`).hostname});
-const reach = host => {
-  const {sentence} = publicAddress(at(host));
-  return sentence ? (sentence.startsWith('Only this computer') ? 'computer' : 'network') : 'all';
-};
-
-test('an address of this computer alone says so', () => {
-  for (const host of ['localhost', 'page.localhost', '127.0.0.1:7860', '127.10.20.30', '0.0.0.0', '[::1]', '[::]']) assert.equal(reach(host), 'computer', host);
-  const {sentence, local} = publicAddress(at('localhost'));
-  assert.ok(sentence.startsWith('Only this computer can open this link.'), 'what it means comes first');
-  assert.match(sentence, /a file.*, or ask the person who runs this page/);
-  assert.ok(!sentence.includes('python'), 'a visitor need not know commands');
-  assert.equal(local, true);
-});
-
-test('an address of a network says so', () => {
-  const near = ['10.1.2.3', '192.168.1.2', '172.16.0.1', '172.19.0.1', '172.20.0.1', '172.29.1.1', '172.30.0.1', '172.31.0.1', '169.254.1.1', 'box.local', '[fd00::1]', '[fc00::1]', '[fe80::1]'];
-  for (const host of near) assert.equal(reach(host), 'network', host);
-  assert.equal(publicAddress(at('10.1.2.3')).sentence, 'Only computers in the same network can open this link.');
-  for (const host of near) assert.equal(publicAddress(at(host)).local, false, host);
-});
-
-test('a public address needs no sentence', () => {
-  const far = ['example.org', '8.8.8.8', '172.15.0.1', '172.32.0.1', '11.0.0.1', '192.169.1.1', '110.1.2.3', 'localhost.example.org', 'local', 'xlocalhost', 'box.local.org', '[2001:db8::1]'];
-  for (const host of far) assert.equal(reach(host), 'all', host);
-});
-
-test('a link begins with the address of the page without query and fragment', () => {
-  assert.equal(publicAddress(at('example.org')).address, 'http://example.org/');
-  const visited = {
-    'https://example.org/?secret=1#t=x': 'https://example.org/', 'https://example.org/a/b?x=%23&y=?#': 'https://example.org/a/b',
-    'https://example.org/a#b?c': 'https://example.org/a', 'http://127.0.0.1:7860/?__theme=dark': 'http://127.0.0.1:7860/',
-  };
-  for (const [href, address] of Object.entries(visited)) assert.equal(publicAddress(new URL(href)).address, address);
-});
-
-test('a configured address is taken without its query, and says nothing', () => {
-  assert.equal(publicAddress(at('localhost'), 'https://example.org/a?secret=1').address, 'https://example.org/a');
-  assert.deepEqual(publicAddress(at('localhost'), 'https://example.org/a#b'), {address: 'https://example.org/a', sentence: '', local: false});
-});
 
 test('a link of a replay brings the history and says that it is to be played', async () => {
   const replay = {...DOCUMENT, history: {steps: [], position: 0}, play: true};
