@@ -154,6 +154,7 @@ export class TextOwner extends EventTarget {
   /** Write a space after the caret, as a step of its own: it belongs to no token. @param {number} start the caret */
   #writeSpaceAfter(start) {
     const change = {start, removed: '', inserted: ' '}, /** @type {Span} */ caret = [start, start];
+    this.#history.close();
     this.#write(change, caret);
     this.#record({...change, before: caret, after: caret, kind: 'type', time: Date.now()});
   }
@@ -406,6 +407,10 @@ export class TextOwner extends EventTarget {
   }
 }
 
+/** A letter or a digit of a script that has spaces between words. */
+const LETTER = '(?![\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}])[\\p{L}\\p{N}]';
+const ENDS_IN_LETTER = new RegExp(`${LETTER}$`, 'u'), BEGINS_WITH_LETTER = new RegExp(`^${LETTER}`, 'u');
+
 /**
  * Whether a text that is inserted between two words would become one word with the next one. Within a word it is to join both.
  * @param {string} text
@@ -413,7 +418,7 @@ export class TextOwner extends EventTarget {
  * @param {string} inserted
  */
 const joinsNextWord = (text, at, inserted) =>
-  !/[\p{L}\p{N}]$/u.test(text.slice(0, at)) && /[\p{L}\p{N}]$/u.test(inserted) && /^[\p{L}\p{N}]/u.test(text.slice(at));
+  !/[\p{L}\p{N}]$/u.test(text.slice(0, at)) && ENDS_IN_LETTER.test(inserted) && BEGINS_WITH_LETTER.test(text.slice(at));
 
 /**
  * The text that a change has inserted, or else the text that it has removed.

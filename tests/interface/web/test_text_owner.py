@@ -57,6 +57,7 @@ def test_accept_is_refused_for_another_revision_a_selection_and_in_a_composition
         ("She walked.", 4, "often ", "She often walked."),
         ("walked", 0, "She", "She walked"),
         ("She , so", 4, "left", "She left, so"),
+        ("。日本", 1, "東", "。東日本"),
     ],
 )
 def test_an_accepted_word_does_not_join_the_next_word_of_the_text(
