@@ -121,7 +121,7 @@ function paintTokens(tokens, row, {letters, fork}) {
   const shared = sharedButtons(row), overlaps = tokenOverlaps(row.pieces, letters);
   const buttons = row.pieces.map((piece, index) => {
     const button = elements[index] ?? makeToken(tokens, index);
-    paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, here it parts from branch ${fork.row + 1}` : ''));
+    paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, a fork: here it parts from branch ${fork.row + 1}` : ''));
     setAttribute(button, 'data-shared', index < shared);
     setAttribute(button, 'data-joined', isJoined(row.pieces, index, letters));
     setAttribute(button, 'data-overlaps', overlaps[index].start + overlaps[index].end > 0);

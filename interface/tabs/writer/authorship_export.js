@@ -25,10 +25,13 @@ export function authorshipJson({name, text, model, authors}) {
   const pieces = authoredPieces(text, authors), counts = Object.fromEntries(countByAuthor(pieces));
   const notes = {
     positions: 'UTF-16 code units', order: 'number of the step that brought the piece, in the order of time',
-    probability: 'of the whole accepted piece after the text before it',
+    probability: 'of the whole accepted piece after the text before it, at temperature 1 and top-p 1',
   };
   return `${JSON.stringify({format: FORMAT, version: VERSION, name, text, model, notes, authors: AUTHOR_MEANINGS, characters: counts, pieces}, null, 1)}\n`;
 }
+
+/** The page may have shown other figures: those under its settings. */
+const PLAIN_ODDS = 'Odds are those at temperature 1 and top-p 1, whatever was set.';
 
 // Markdown.
 
@@ -100,7 +103,7 @@ export function authorshipMarkdown({name, text, authors}) {
   });
   return [
     `# ${tableCell(name)}`, '', markdownText(pieces), '', '## Who wrote what', '',
-    'Bold: chosen. Italic: pasted, or there before. Plain: typed.', '', ...legend, '',
+    'Bold: chosen. Italic: pasted, or there before. Plain: typed.', '', ...legend, '', PLAIN_ODDS, '',
     '| order | author | text | model | odds of the piece |', '| ---: | --- | --- | --- | ---: |', ...rows, '',
   ].join('\n');
 }
@@ -133,7 +136,7 @@ export function authorshipHtml({name, text, authors}) {
 ${legend.join('\n')}
 </ul>
 <div class="scroll"><table>
-<caption>All pieces of the text. “Order” counts the steps that brought them, in the order of time.</caption>
+<caption>All pieces of the text. “Order” counts the steps that brought them, in the order of time. ${PLAIN_ODDS}</caption>
 <thead><tr><th>Order</th><th>Author</th><th>Text</th><th>Odds of the piece</th><th>Model</th></tr></thead>
 <tbody>
 ${pieces.map(htmlRow).join('\n')}

@@ -120,14 +120,21 @@ export class DocumentKeeper {
   }
 
   /** Open a new, empty document. */
-  openNew() { this.#openFields(documentFrom({text: ''})); }
+  openNew() {
+    this.notice.clear();   // it was about the document before
+    this.#openFields(documentFrom({text: ''}));
+  }
 
   /** @param {string} id */
   async switchTo(id) {
     if (id === this.library.current?.id) return;
     const record = await this.library.store.read(id);
-    if (record) this.#open(record);
-    else this.notice.show('This document is no longer here.');
+    if (!record) {
+      this.notice.show('This document is no longer here.');
+      return;
+    }
+    this.notice.clear();
+    this.#open(record);
   }
 
   /** @param {string} id @param {string} name */

@@ -407,7 +407,7 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
         if begins:
             assert sign.get_attribute("data-tip").startswith("Fork: up to here this row is the same as row ")
             own = sign.locator("xpath=following-sibling::button").first.get_attribute("aria-label")
-            (other,) = re.findall(r", here it parts from branch (\d)$", own)
+            (other,) = re.findall(r", a fork: here it parts from branch (\d)$", own)
             name = visit.page.locator(f"#branches [data-branch='{index}']").get_attribute("aria-label")
             shared = "".join(visit.pieces(index)[: sign.locator("xpath=preceding-sibling::button").count()])
             (last,) = re.findall(rf"^Branch {index + 1}, parts from branch {other} after “(.+?)”, ", name)
