@@ -273,14 +273,15 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     tab.page.wait_for_function("paper.draft.text === 'One'")
     tab.page.wait_for_function("document.activeElement === paper.draft.box")
     assert "“A story (copy)” is restored." in tab.said
-    tab.find("#documents").click()
-    tab.find("#new-document").click()
-    expect(tab.find("#notice .sentence")).to_have_text("")
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
     tab.choose("Two", "Delete")
     tab.find("#notice .action").click()
     tab.page.wait_for_function("async () => (await paper.library.list()).length === 3")
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
+    assert "is restored." in tab.said
+    tab.find("#documents").click()
+    tab.find("#new-document").click()
+    expect(tab.find("#notice .sentence")).to_have_text("")
 
 
 def test_forget_everything_asks_once_and_clears_every_tab(tab: Tab) -> None:
