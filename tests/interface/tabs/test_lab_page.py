@@ -143,6 +143,9 @@ def test_a_link_opens_the_tab_and_repeats_the_run(tiny: Visit, tiny_page: str) -
         page.locator("#lab-cache .texts summary").click()
         assert page.locator("#lab-cache .texts li").count() == 9
         assert page.locator("#cache-precisions").is_checked()
+        page.get_by_role("button", name="Copy link").click()
+        said = page.get_by_text("Only this computer can open this link.").locator("visible=true").first
+        browsers.expect(said).to_contain_text("For others, ask the person who runs this page for a public address.")
         page.reload()
 
 
