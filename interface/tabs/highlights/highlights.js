@@ -9,7 +9,7 @@ import {READY_INSTRUCTIONS} from '../rewrite/ready_instructions.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {withTimeout} from '../../web/net/requests.js';
 import {dispatch} from '../../web/ui/events.js';
-import {fillField, offerExample} from '../../web/ui/example_button.js';
+import {fillField, offerExample, offerWrittenText} from '../../web/ui/example_button.js';
 import {find, make} from '../../web/ui/elements.js';
 import {formatCount, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
@@ -105,6 +105,7 @@ class HighlightsTab {
       },
     });
     offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), field: this.text, changes: [this.text]});
+    offerWrittenText(this.source, this.text);
     this.words.listen();
     this.#analyse();
   }

@@ -11,7 +11,7 @@ import {TextMirror} from '../../web/ui/text_mirror.js';
 import {connectCopyButton, connectUndoButtons} from '../../web/ui/sheet_buttons.js';
 import {find, setText} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
-import {fillField, offerExample} from '../../web/ui/example_button.js';
+import {fillField, offerExample, offerWrittenText} from '../../web/ui/example_button.js';
 import {onDetail} from '../../web/ui/events.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
@@ -72,6 +72,7 @@ class RewriteTab {
       },
     });
     offerExample(prompt.element, {holds: () => prompt.holds || draft.text, fill: () => fillField(prompt.box, EXAMPLE), field: prompt.box, changes: [prompt, prompt.box, draft]});
+    offerWrittenText(prompt.element, prompt.box);
     offerExample(this.needs, {holds: () => prompt.box.value || draft.text, fill: () => fillField(prompt.box, EXAMPLE), field: prompt.box, changes: [prompt, prompt.box, draft]});
     controller.start();
   }

@@ -139,6 +139,8 @@ class WriterTab {
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));
     options.bans.undoWith(draft);
     branches.addEventListener('help', () => find(this.element, '#help').click());
+    // The other tabs ask for the text.
+    onDetail(document, 'written', detail => { detail.text = draft.text; });
   }
 
   /** Rows have been hidden or shown: hidden ones have no grey text that Tab could accept. */

@@ -1,5 +1,8 @@
-// The button that fills an empty tab with an example.
-import {find} from './elements.js';
+// The buttons that fill an empty tab: with an example, or with the text of the Write tab.
+import {find, setText} from './elements.js';
+import {dispatch} from './events.js';
+
+const NO_TEXT = 'There is no text in Write yet.';
 
 /**
  * Show the button while its tab is empty.
@@ -23,7 +26,26 @@ export function offerExample(element, {holds, fill, field, changes}) {
 }
 
 /**
- * Write an example into a field, as if it were typed. The caret is put before it, so that its beginning is seen.
+ * Let a button put the text of the Write tab, which answers the event `written`, into an empty field. Without such a text a
+ * sentence says so.
+ * @param {HTMLElement} element that holds the button and the sentence
+ * @param {HTMLTextAreaElement} field
+ */
+export function offerWrittenText(element, field) {
+  const sentence = find(element, '.no-text');
+  find(element, '.take-written').addEventListener('click', () => {
+    const detail = {text: ''};
+    dispatch(document, 'written', detail);
+    const isText = detail.text.trim() !== '';
+    setText(sentence, isText ? '' : NO_TEXT);
+    if (!isText) return;
+    fillField(field, detail.text);
+    field.focus();
+  });
+}
+
+/**
+ * Write a text into a field, as if it were typed. The caret is put before it, so that its beginning is seen.
  * @param {HTMLTextAreaElement} field
  * @param {string} text
  */

@@ -120,8 +120,7 @@ export class TextOwner extends EventTarget {
   }
 
   /**
-   * Insert an accepted text at the caret, if it was made for this revision. A space is written after it where it would otherwise
-   * join the next word of the text. Returns whether it was inserted.
+   * Insert an accepted text at the caret, if it was made for this revision. Returns whether it was inserted.
    * @param {string} text
    * @param {object} options
    * @param {number} options.revision that the text was made for
@@ -138,7 +137,6 @@ export class TextOwner extends EventTarget {
     if (focus) this.box.focus({preventScroll: true});
     // The box keeps one kind of line end. Ids of another text than the inserted one are of no use.
     const inserted = oneLineEnd(text), start = this.caret, end = start + inserted.length;
-    if (joinsNextWord(this.text, start, inserted)) this.#writeSpaceAfter(start);
     this.#write({start, removed: '', inserted}, [end, end]);
     const tokens = inserted === text ? {ids, healed, logprobs} : {ids: null, healed: false, logprobs: null};
     /** @type {NewStep} */
@@ -149,14 +147,6 @@ export class TextOwner extends EventTarget {
     this.#makeRevision('accept');
     this.#trail.add(step, this.revision);
     return true;
-  }
-
-  /** Write a space after the caret, as a step of its own: it belongs to no token. @param {number} start the caret */
-  #writeSpaceAfter(start) {
-    const change = {start, removed: '', inserted: ' '}, /** @type {Span} */ caret = [start, start];
-    this.#history.close();
-    this.#write(change, caret);
-    this.#record({...change, before: caret, after: caret, kind: 'type', time: Date.now()});
   }
 
   /**
@@ -406,19 +396,6 @@ export class TextOwner extends EventTarget {
     dispatch(this, 'change', {revision: this.revision, kind, ...moved});
   }
 }
-
-/** A letter or a digit of a script that has spaces between words. */
-const LETTER = '(?![\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}])[\\p{L}\\p{N}]';
-const ENDS_IN_LETTER = new RegExp(`${LETTER}$`, 'u'), BEGINS_WITH_LETTER = new RegExp(`^${LETTER}`, 'u');
-
-/**
- * Whether a text that is inserted between two words would become one word with the next one. Within a word it is to join both.
- * @param {string} text
- * @param {number} at where it is inserted
- * @param {string} inserted
- */
-const joinsNextWord = (text, at, inserted) =>
-  !/[\p{L}\p{N}]$/u.test(text.slice(0, at)) && ENDS_IN_LETTER.test(inserted) && BEGINS_WITH_LETTER.test(text.slice(at));
 
 /**
  * The text that a change has inserted, or else the text that it has removed.

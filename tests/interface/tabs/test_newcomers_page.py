@@ -251,6 +251,21 @@ def test_an_empty_tab_offers_an_example(visit: Visit, name: str) -> None:
         browsers.expect(page.get_by_role("button", name="Try an example").locator("visible=true")).to_have_count(1)
 
 
+@pytest.mark.parametrize("name", ["Rewrite", "Highlights"])
+def test_an_empty_tab_takes_the_text_of_write(visit: Visit, name: str) -> None:
+    page = tab(visit, name)
+    button = page.get_by_role("button", name="Take your text from Write").locator("visible=true")
+    button.click()
+    browsers.expect(page.get_by_text("There is no text in Write yet.").locator("visible=true")).to_be_visible()
+    tab(visit, "Write")
+    visit.type("The old keeper")
+    tab(visit, name)
+    button.click()
+    browsers.expect(page.locator(EXAMPLES[name][0])).to_have_value("The old keeper")
+    browsers.expect(page.locator(EXAMPLES[name][0])).to_be_focused()
+    browsers.expect(button).to_have_count(0)
+
+
 def test_ready_instructions_and_ones_own_are_one_field(visit: Visit) -> None:
     page = tab(visit, "Rewrite")
     field, ready = page.locator("#rewrite-instruction"), page.locator("#rewrite-ready")

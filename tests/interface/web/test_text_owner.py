@@ -48,31 +48,6 @@ def test_accept_is_refused_for_another_revision_a_selection_and_in_a_composition
     assert box.text == "Hello you日本 there"
 
 
-@pytest.mark.parametrize(
-    ("text", "caret", "accepted", "expected"),
-    [
-        ("She walked.", 4, "quickly", "She quickly walked."),
-        ("She walked.", 7, "king", "She walkingked."),
-        ("She walked.", 3, " often", "She often walked."),
-        ("She walked.", 4, "often ", "She often walked."),
-        ("walked", 0, "She", "She walked"),
-        ("She , so", 4, "left", "She left, so"),
-        ("。日本", 1, "東", "。東日本"),
-    ],
-)
-def test_an_accepted_word_does_not_join_the_next_word_of_the_text(
-    box: TextBoxPage, text: str, caret: int, accepted: str, expected: str
-) -> None:
-    box.type(text)
-    box.select(caret)
-    assert box.accept(accepted)
-    assert box.text == expected
-    assert box.get("owner.caret") == caret + len(accepted)
-    box.undo()
-    box.undo()
-    assert box.text in (text, "")
-
-
 def test_revisions_grow_with_every_change_and_stay_when_nothing_changed(box: TextBoxPage) -> None:
     box.type("abc")
     before = box.get("owner.sync()")
