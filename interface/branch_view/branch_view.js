@@ -9,7 +9,7 @@ import {
   INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
-import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence} from '../web/core/branch_sentences.js';
+import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence, refusedRowSentence} from '../web/core/branch_sentences.js';
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
@@ -27,8 +27,9 @@ import {CHOICES, targetOf} from './targets.js';
 
 const WIDE = '(min-width: 761px)';   // windows in which the text stands beside the rows
 const LINE = 24;                     // pixels of the note that must be seen
-const FIRST_TOKEN = {line: 0, column: 0, token: true};
 const HELD_SPACE = 8;                // pixels between a button that is held and the note
+/** The position of the first token of the first row. */
+const FIRST_TOKEN = {line: 0, column: 0, token: true};
 /** What the place of the note depends on. */
 const FLOATS = /** @type {const} */ (['drawn', 'pointed', 'awaited', 'refusal', 'status']);
 const ROWS_REST = 500;       // milliseconds after the last change of the settings until rows are announced
@@ -354,7 +355,7 @@ export class BranchView {
 
   /** Accept a row's next word by a digit; a row that is missing or only ends the text is refused with a sentence. @param {number} branch */
   #takeWord(branch) {
-    const row = this.state.drawn.rows[branch], because = row ? onlyEndsSentence(row, branch) : `There is no branch ${branch + 1}.`;
+    const because = refusedRowSentence(this.state.drawn.rows, branch);
     if (because) this.refuse(because);
     else this.choose(branch, this.#nextWordEnd(branch), {byKeyboard: true});
   }

@@ -56,7 +56,7 @@ def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookah
         branches[index] = edited = _with_word_of(branches[index], edited)
         if other is not None and not any(one.token_ids[: len(other.token_ids)] == other.token_ids for one in branches):
             rest = (other, *rest)
-    rest = tuple(one for one in rest if not one.token_ids or edited.token_ids[: len(one.token_ids)] != one.token_ids)
+    rest = tuple(one for one in rest if edited.token_ids[: len(one.token_ids)] != one.token_ids)
     shown = with_new_shares([one for one in branches if one is edited or one.token_ids != edited.token_ids])
     return replace(result, branches=shown, coverage=coverage_of(shown), rest=rest)
 

@@ -32,7 +32,6 @@ export class GuessFirst extends EventTarget {
    * @type {{guess: string, now: GuessedText, focused: boolean} | null}
    */
   #checked = null;
-  #veiled = false;        // whether rows were hidden when that changed last
   #saysDropped = false;   // whether a guess was dropped, and that is still shown
 
   /**
@@ -255,8 +254,7 @@ export class GuessFirst extends EventTarget {
    * is announced once all that listen to the change have done so: one of them clears what was said.
    */
   veilChanged() {
-    const veiled = this.isVeiled(), isNew = veiled && !this.#veiled;
-    this.#veiled = veiled;
+    const isNew = this.isVeiled() && this.asking.hidden;
     this.#paint();
     if (isNew) queueMicrotask(() => { if (this.isVeiled() && !this.said.textContent) this.#say(GUESS_FIRST); });
   }

@@ -407,6 +407,15 @@ export const onlyEndsSentence = (row, branch) =>
   (row?.ended && !row.pieces.length ? `Branch ${branch + 1} ends the text here: it inserts nothing.` : '');
 
 /**
+ * Why no text of a row can be inserted by its number: there are rows, but not this one, or it only ends the text. Empty if it
+ * can, or if there are no rows yet.
+ * @param {Pick<DrawnRow, 'ended' | 'pieces'>[]} rows
+ * @param {number} branch the row's index
+ */
+export const refusedRowSentence = (rows, branch) =>
+  (rows.length && !rows[branch] ? `There is no branch ${branch + 1}.` : onlyEndsSentence(rows[branch], branch));
+
+/**
  * What a screen reader says before Tab inserts the grey text; the first time also how to leave the text box by keys.
  * @param {string} text
  * @param {boolean} [again] whether it was said of another text before

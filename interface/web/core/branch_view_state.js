@@ -117,8 +117,8 @@ function change(state, event) {
 }
 
 /**
- * A view of an older revision than the expected one is ignored: it was overtaken on its way. A view that is still without any
- * row, and tells nothing of a word to steer by, does not replace rows: the focus may be on one of them.
+ * A view of an older revision than the expected one is ignored: it was overtaken on its way. A growing view that has
+ * neither rows nor odds of a word to steer by is not drawn: the older rows stay, and with them the focus.
  * @type {(state: BranchViewState, detail: ShowDetail) => BranchViewState}
  */
 function show(state, {revision = state.expectedRevision, view: given, state: status = given ? 'settled' : 'thinking', note, reading, pinned, before, stored}) {

@@ -88,10 +88,10 @@ export const isCertain = ({error}) => error <= MOST_WORD_ERROR;
 const leastShare = ({share, error}) => (share - error > ROUNDING ? share - error : 0);
 
 /**
- * Bounds of the share of a word that is not known well.
+ * Lower bound of a word's share, where the share is known less exactly than `MOST_WORD_ERROR`.
  * @param {{share: number, error: number}} word
  * @param {boolean} isFinal whether the search for words has ended
- * @returns {Odds} the lower bound; after the search, also the upper one as `most` if the lower one is 0
+ * @returns {Odds} with the lower bound as `p`; once the search has ended and `p` is 0, with the upper bound as `most`
  */
 function boundedShare(word, isFinal) {
   const p = leastShare(word), most = word.share + word.error;

@@ -3,7 +3,7 @@
 /** @import {BranchViewElement} from '../core/types.d.ts' */
 /** @import {GhostText} from './ghost_text.js' */
 /** @import {TextOwner} from './text_owner.js' */
-import {GHOST_IS_COMING, GUESS_FIRST, onlyEndsSentence} from '../core/branch_sentences.js';
+import {GHOST_IS_COMING, GUESS_FIRST, refusedRowSentence} from '../core/branch_sentences.js';
 import {SLOWEST_PAINT, afterPaint, dispatch} from './events.js';
 import {listenToTextKeys} from './text_keys.js';
 
@@ -106,9 +106,8 @@ export class AcceptingByKeys {
    */
   #accept(branch, token) {
     const {rows, choose, isVeiled} = this.keyed().branchView;
-    const row = rows()[branch], because = onlyEndsSentence(row, branch);
+    const row = rows()[branch], because = refusedRowSentence(rows(), branch);
     if (isVeiled()) this.#refuse(GUESS_FIRST);
-    else if (rows().length && !row) this.#refuse(`There is no branch ${branch + 1}.`);
     else if (because) this.#refuse(because);
     else if (row?.pieces[token]) choose(branch, token, {byKeyboard: true});
     else return false;

@@ -1193,6 +1193,16 @@ def test_a_settled_view_is_announced_once(bench: Bench) -> None:
     assert len(announced) == 1 and announced[0].startswith("These 5 hold")
 
 
+def test_a_growing_view_without_rows_leaves_the_rows_and_the_focus(bench: Bench) -> None:
+    bench.show(likely())
+    bench.token(1, 0).focus()
+    focused, rows = bench.focused(), bench.count
+    bench.send("expect", revision=2)
+    bench.show(likely() | {"branches": []}, revision=2, state="thinking")
+    assert (bench.focused(), bench.count) == (focused, rows)
+    assert bench.page.evaluate("root.contains(document.activeElement)")
+
+
 @pytest.mark.parametrize("late", [True, False])
 def test_an_action_is_announced_alone_only_where_the_rows_are_late(bench: Bench, late: bool) -> None:
     bench.show(likely())
@@ -1211,7 +1221,7 @@ DRAG_TEMPERATURE = """settings => [9, 8, 7, 6, 5, 4, 3, 2, 1].map(tenth => {
   root.dispatchEvent(new CustomEvent('settings', {detail: {...settings, temperature: tenth / 10}}));
   return document.querySelector('.announcement').textContent;
 })"""
-"""Sets the temperature from 0.9 to 0.1 with no time between, and returns what is announced after each step."""
+"""Sets the temperature from 0.9 down to 0.1 without a pause, and returns the announcement after each step."""
 
 
 def test_a_dragged_slider_is_announced_once_and_what_is_said_is_what_is_seen(bench: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -628,7 +629,10 @@ def test_a_text_too_long_for_a_link_is_offered_as_a_file(tab: Tab) -> None:
 def test_the_link_says_who_can_open_it(tab: Tab) -> None:
     tab.type("Hi")
     link(tab)
-    assert "Only this computer" in tab.find("#share-dialog .over .sentence").inner_text()
+    sentence = tab.find("#share-dialog .over .sentence").inner_text()
+    assert sentence.startswith("Only this computer can open this link."), "what it means comes first"
+    assert re.search("a file.*, or ask the person who runs this page", sentence)
+    assert "python" not in sentence, "a visitor need not know commands"
     assert tab.find("#share-link").is_visible() and tab.find("#share-file").is_visible()
     tab.page.keyboard.press("Escape")
     tab.get("window.address = 'https://example.org/space/'")

@@ -325,3 +325,9 @@ test('a row that a person has changed is named by what it became', () => {
   assert.equal(words.changedPhrase({pieces}, 'The'), 'changed by you to “quiet old”');
   assert.equal(words.changedPhrase({pieces: [{text: ' sea'}]}, 'The'), '');
 });
+
+test('a number is refused where there are rows but not that one, and where its row only ends the text', () => {
+  const rows = [{pieces: [{text: ' sea'}], ended: true}, {pieces: [], ended: true}];
+  assert.deepEqual([0, 1, 2].map(branch => words.refusedRowSentence(rows, branch)), ['', 'Branch 2 ends the text here: it inserts nothing.', 'There is no branch 3.']);
+  assert.equal(words.refusedRowSentence([], 0), '');
+});
