@@ -52,10 +52,12 @@ class FairShares:
             chosen = set(in_order[:LATE_JOBS])
         return [job for job in jobs if job not in self._late or job in chosen]
 
-    def go_before(self, later: Sequence[Job], jobs: Sequence[Job]) -> bool:
-        """Whether one of the jobs in `later` makes some of `jobs` late, and is not late itself."""
-        late = self._late_ones([*jobs, *later])
-        return not late.isdisjoint(jobs) and not late.issuperset(later) and self._late.isdisjoint(jobs)
+    def have_become_late(self, jobs: Sequence[Job], waiting: Sequence[Job]) -> bool:
+        """Whether some of `jobs`, which `in_turn` has returned, are late now and were not then; `waiting` are all jobs.
+
+        A newer job that waits can make them late, and so can the time that they have used since.
+        """
+        return not (self._late_ones(waiting) - self._late).isdisjoint(jobs)
 
     def charge(self, job: Job) -> None:
         """Count what a job has used since it was last charged, for its payers."""

@@ -368,22 +368,21 @@ class Scheduler:
         queue, jobs = found
         if queue is self._requests:
             jobs = self._shares.in_turn(jobs)
-        newest = next(self._numbers)
         for job in jobs:
             if queue is self._prefetches and self._requests:
                 break
-            if self._is_overtaken(newest, jobs):
+            if self._have_become_late(jobs):
                 return True
             if not job.waits and not job.dropped:
                 self._run(queue, job)
-        self._make_passes(jobs, newest)
+        self._make_passes(jobs)
         return True
 
-    def _is_overtaken(self, newest: int, jobs: Sequence[Job]) -> bool:
-        """Whether a request with a number above `newest` waits that goes before some of these jobs."""
+    def _have_become_late(self, jobs: Sequence[Job]) -> bool:
+        """Whether some of a round's jobs are late now and were not at its beginning; the round then ends early."""
         with self._change:
-            later = [job for job in self._requests.values() if job.number > newest]
-        return bool(later) and self._shares.go_before(later, jobs)
+            waiting = list(self._requests.values())
+        return self._shares.have_become_late(jobs, waiting)
 
     def _run(self, queue: dict[Hashable, Job], job: Job) -> None:
         """Run a job until it needs a pass or has ended a step, and put it at the end of its queue, or end it.
@@ -407,9 +406,10 @@ class Scheduler:
             self._gates.look_again()
             job.end(error)
 
-    def _make_passes(self, jobs: Sequence[Job], newest: int) -> None:
+    def _make_passes(self, jobs: Sequence[Job]) -> None:
         """Make the passes for which these jobs are suspended; for other requests, and while there is a request for
-        prefetches, only free ones. A request with a number above `newest` may end this early, see `_is_overtaken`.
+        prefetches, only free ones. It ends early if some of the jobs become late, or if a request comes meanwhile and
+        the jobs are prefetches.
         """
         in_turn = set(jobs)
         with self._change:
@@ -419,7 +419,13 @@ class Scheduler:
             if self._requests and not requests:
                 return
         others = [*(job for job in waiting if job not in in_turn), *prefetches]
-        make_passes(self.engine, requests, others, self._limits, lambda: self._is_overtaken(newest, jobs))
+
+        def is_over() -> bool:
+            for job in waiting:
+                self._shares.charge(job)
+            return self._have_become_late(jobs) if requests else bool(self._requests)
+
+        make_passes(self.engine, requests, others, self._limits, is_over)
         for job in waiting:
             self._shares.charge(job)
 

@@ -44,13 +44,13 @@ def make_passes(
     requests: Sequence[Job],
     prefetches: Sequence[Job],
     limits: PassLimits,
-    is_overtaken: Callable[[], bool] = lambda: False,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> None:
     """Make the passes for which these jobs are suspended: all passes for scores of requests, and a part of one text.
 
     Prefetches wait if there are requests, except those that a pass takes up at no cost, see FREE; if there are none,
-    one pass is made for them. Jobs that are dropped meanwhile are left out. After each pass `is_overtaken` is called;
-    if it returns True, no further one is made.
+    one pass is made for them. Jobs that are dropped meanwhile are left out. After each pass for scores `is_over` is
+    called; if it returns True, no further one is made.
     """
     waiting = requests or prefetches
     reading = [job for job in waiting if reads(engine, job.pending, limits.shared)]
@@ -63,7 +63,7 @@ def make_passes(
     for group in groups:
         if jobs := [job for job in group if not job.dropped]:
             make_pass(engine, jobs)
-            if is_overtaken():
+            if is_over():
                 return
     if reading:
         reader = min(reading, key=lambda job: (job.pass_seconds // READ_TURN, job.number))
