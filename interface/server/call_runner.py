@@ -107,8 +107,9 @@ class CallRunner:
         valid = checked(name, arguments)
         _check_tokens(name, valid, self._settings.request_tokens)
         leave_turn()
-        await self._check(name, valid)
         caller = CALLER.get()
+        self._require_free(caller)  # before the check, which costs more than the refusal
+        await self._check(name, valid)
         self._require_free(caller)
         holders = (ALL, caller.address, caller)
         self._running.update(holders)

@@ -337,7 +337,8 @@ def test_an_invalid_call_is_refused_while_the_model_is_busy(model: Model) -> Non
     async def ask_meanwhile() -> None:
         go.clear()
         busy.clear()
-        running = [asyncio.ensure_future(caller.answer("lookahead", {"text": "a", "depth": 2})) for _ in range(AT_ONCE)]
+        given = {"text": "a", "depth": 2}
+        running = [asyncio.ensure_future(caller.answer("lookahead", given)) for _ in range(AT_ONCE - 1)]
         while not busy.is_set():
             await asyncio.sleep(0.01)
         for name, given in wrong:

@@ -67,8 +67,10 @@ def test_a_caller_with_all_its_calls_running_is_refused_and_others_are_served(ti
             running = [as_caller(FLOOD, runner.answer("lookahead", given)) for _ in range(3)]
             while sum(runner._running.values()) < 9:
                 await asyncio.sleep(0.01)
+            check, runner.__dict__["_call_check"] = runner._call_check, None  # it may not be checked either
             with pytest.raises(TooMany, match=r"3 calls of yours are running already.*again\.$"):
                 await as_caller(FLOOD, runner.answer("lookahead", given))
+            runner.__dict__["_call_check"] = check
             others = [as_caller(who, runner.answer("lookahead", given)) for who in (QUIET, NEIGHBOUR) for _ in range(3)]
             while sum(runner._running.values()) < 27:
                 await asyncio.sleep(0.01)
