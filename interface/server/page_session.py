@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
     from lookahead_core.text.chat import Conversation
 
-PAINT_INTERVAL = 0.2
+PAINT_INTERVAL = 0.3
 """Least seconds between two views of one request, except before the final one. Sending a view costs the processor about
 half a pass of the default model, and most views are complete soon after the first one is sent."""
 QUEUE_NOTE_AFTER = 1.0

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import math
-import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from lookahead_core.reheating import TAIL_BIN
 
 if TYPE_CHECKING:
-    import torch
-
     from lookahead_core.prediction import Prediction
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 TEMPERATURES = tuple(tenths / 10 for tenths in range(1, 21))
 """The temperatures that a page can choose."""
@@ -30,17 +32,19 @@ def pack(predictions: Sequence[Prediction], kept: int) -> list[str]:
     """Return each prediction as base64 of little-endian unsigned 16-bit integers, with its `kept` likeliest tokens.
 
     First come the log totals (see `_log_totals`) at each of `TEMPERATURES`, in steps of 1 / `LOG_TOTAL_STEPS` nat; then
-    how far each token's log-probability lies below the likeliest one's, in steps of 1 / `LOGPROB_STEPS` nat. A token's
-    probability is exp(-difference / temperature - log total at that temperature). Token ids are not packed. There are
-    fewer tokens if the prediction keeps fewer.
+    how far each token's log-probability lies below the likeliest one's, in steps of 1 / `LOGPROB_STEPS` nat, at most
+    `MAX_PACKED`, which impossible tokens have. A token's probability is exp(-difference / temperature - log total at
+    that temperature). Token ids are not packed. There are fewer tokens if the prediction keeps fewer.
     """
     if not predictions:
         return []
-    totals = (_log_totals(predictions) * LOG_TOTAL_STEPS).round().clamp(0, MAX_PACKED).int().tolist()
-    return [
-        base64.b64encode(_bytes([*row, *_differences(prediction, kept)])).decode()
-        for prediction, row in zip(predictions, totals, strict=True)
-    ]
+    logprobs = _padded([prediction.logprobs for prediction in predictions], -math.inf)
+    tails = _padded([prediction.tail for prediction in predictions], 0)
+    totals = (_log_totals(logprobs, tails) * LOG_TOTAL_STEPS).round()
+    differences = np.floor((logprobs[:, :1] - logprobs[:, :kept]) * LOGPROB_STEPS + 0.5)
+    rows = np.hstack([totals, differences]).clip(0, MAX_PACKED).astype("<u2")
+    ends = [len(TEMPERATURES) + len(prediction.logprobs) for prediction in predictions]
+    return [base64.b64encode(row[:end].tobytes()).decode() for row, end in zip(rows, ends, strict=True)]
 
 
 class PredictionPacker:
@@ -60,51 +64,26 @@ class PredictionPacker:
         return [self._packed[id(prediction)][1] for prediction in predictions]
 
 
-def _bytes(values: list[int]) -> bytes:
-    return struct.pack(f"<{len(values)}H", *values)
-
-
-def _differences(prediction: Prediction, kept: int) -> list[int]:
-    """Return how far the `kept` likeliest log-probabilities lie below the first, in steps of 1 / `LOGPROB_STEPS` nat.
-
-    No value is above `MAX_PACKED`, which impossible tokens have. Fewer values if the prediction keeps fewer tokens.
-    """
-    top = prediction.logprobs[0]
-    return [int(min((top - value) * LOGPROB_STEPS + 0.5, MAX_PACKED)) for value in prediction.logprobs[:kept]]
-
-
-def _log_totals(predictions: Sequence[Prediction]) -> torch.Tensor:
+def _log_totals(logprobs: FloatArray, tails: FloatArray) -> FloatArray:
     """Return the natural log of the sum of all tokens' weights at each of `TEMPERATURES`; the likeliest one weighs 1.
 
-    A token's weight is its probability relative to the likeliest one's, to the power 1 / temperature. The shape is
-    (predictions, temperatures), in float64. The weight of the tail is computed as in `reheat`, here for many
-    predictions at once, at least one.
+    A token's weight is its probability relative to the likeliest one's, to the power 1 / temperature. `logprobs` and
+    `tails` have a row for each prediction, and so has the result, with a column for each temperature. The weight of the
+    tail is computed as in `reheat`, here for many predictions at once.
     """
-    import torch  # here, since importing it takes seconds and the page is served before
-
-    temperatures = torch.tensor(TEMPERATURES, dtype=torch.float64)
-    logprobs = _padded(predictions, -math.inf)
+    temperatures = np.array(TEMPERATURES)
     tops = logprobs[:, :1]
-    kept = ((logprobs - tops)[:, None, :] / temperatures[:, None]).exp().sum(-1)
-    bins = max(len(prediction.tail) for prediction in predictions)
-    tails = torch.tensor([[*each.tail, *[0] * (bins - len(each.tail))] for each in predictions], dtype=torch.float64)
+    kept = np.exp((logprobs - tops)[:, None, :] / temperatures[:, None]).sum(-1)
     spread = TAIL_BIN / temperatures / 2
-    centres = (torch.arange(bins) + 0.5) * TAIL_BIN
-    weights = tails @ ((-centres[:, None] / temperatures).exp() * spread.sinh() / spread)
-    left = 1 - logprobs.exp().sum(-1)
-    known = weights[:, TEMPERATURES.index(1.0)] * tops[:, 0].exp()
-    scale = torch.where(left < 1e-3, 1.0, left / known)
-    return (kept + weights * scale[:, None]).log()
+    centres = (np.arange(tails.shape[1]) + 0.5) * TAIL_BIN
+    weights = tails @ (np.exp(-centres[:, None] / temperatures) * np.sinh(spread) / spread)
+    left = 1 - np.exp(logprobs).sum(-1)
+    known = weights[:, TEMPERATURES.index(1.0)] * np.exp(tops[:, 0])
+    scale = np.divide(left, known, out=np.ones_like(left), where=left >= 1e-3)
+    return np.log(kept + weights * scale[:, None])  # type: ignore[no-any-return]
 
 
-def _padded(predictions: Sequence[Prediction], filler: float) -> torch.Tensor:
-    """Return all log-probabilities that the predictions keep, as a float64 tensor of shape (predictions, most kept).
-
-    Predictions of small vocabularies keep fewer: their rows are filled up with `filler` at the end. There must be at
-    least one prediction.
-    """
-    import torch
-
-    width = max(len(prediction.logprobs) for prediction in predictions)
-    rows = [[*each.logprobs, *[filler] * (width - len(each.logprobs))] for each in predictions]
-    return torch.tensor(rows, dtype=torch.float64)
+def _padded(rows: Sequence[Sequence[float]], filler: float) -> FloatArray:
+    """Return the rows, one or more, as a float64 array; shorter ones are filled up with `filler` at the end."""
+    width = max(map(len, rows))
+    return np.array([[*row, *[filler] * (width - len(row))] for row in rows], dtype=np.float64)

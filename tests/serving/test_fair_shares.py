@@ -106,7 +106,7 @@ def test_a_quiet_person_waits_for_others_about_as_long_as_for_the_own_passes(
 
     order = crowd.run(begin)
     own = 100 * 0.05
-    # Until the others are ahead by two seconds, all take turns. What follows is half and half, a few steps more or less,
+    # Until the others are ahead by two seconds, all take turns. Then it is half and half, a few steps more or less,
     # and what is forgotten of the two seconds. Without shares they would have twenty times as many steps.
     assert seconds_before_the_end_of("quiet", order) <= 1.4 * own + 2 + 8 * seconds + 0.5
     assert seconds_before_the_end_of("quiet", order) >= own / 2, "who asks for much is not stopped either"
