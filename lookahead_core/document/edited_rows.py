@@ -64,10 +64,13 @@ def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookah
 def _with_word_of(replaced: Branch, edited: Branch) -> Branch:
     """Return `edited` with the next word and share of the branch that it replaces; unchanged if that word is edited.
 
-    It is unchanged too if the edit begins right after the word, since it may lengthen the word.
+    It is unchanged too if the edit begins right after the word and lengthens it.
     """
     size = replaced.next_word_tokens
-    if not size or edited.edited_tokens is None or edited.edited_tokens[0] <= size:
+    if not size or edited.edited_tokens is None or edited.edited_tokens[0] < size:
+        return edited
+    word_ends = any(piece.tokens == size and piece.ends for piece in edited.pieces)
+    if edited.edited_tokens[0] == size and not word_ends:
         return edited
     return replace(
         edited,

@@ -239,3 +239,18 @@ def test_a_row_that_is_edited_after_its_next_word_keeps_the_word_and_its_share(t
                 assert (row.share, row.share_error) == (branch.share, branch.share_error)
                 assert last.result.coverage == plain.coverage
                 assert last.result.rest == plain.rest
+
+
+@pytest.mark.parametrize(("text", "keeps"), [(" zzz", True), (", zzz", True), ("zzz", False)])
+def test_a_row_whose_second_word_is_edited_keeps_its_next_word_unless_the_edit_lengthens_it(
+    tiny_model: Model, text: str, keeps: bool
+) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    options = {"k": 3, "depth": 6, "odds": "words"}
+    branch = document.lookahead(**options).branches[0]
+    assert branch.next_word is not None and branch.next_word[-1:].isalnum()
+    edit = BranchEdit(branch.token_ids[: branch.next_word_tokens], text)
+    *_, last = with_edited_rows(document, document.lookahead_steps(**options), [(branch.token_ids, edit)], options, 41)
+    row = last.result.branches[0]
+    assert row.next_word == (branch.next_word if keeps else None)
+    assert (row.share == branch.share) == keeps
