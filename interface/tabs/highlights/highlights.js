@@ -21,6 +21,7 @@ import {markRows, tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
 const SHOWN_AT_FIRST = 10;    // highlights: more than a reader takes in are no help
+const ABOVE_WORD = 32;        // pixels of the text above a clicked word, where the page scrolls to its rows
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
 const EXAMPLE = 'I was born in a lighthouse by the sea. Every evening my father climbed the stairs and lit the lamp with a borrowed spoon. The ships '
   + 'were grateful, because the sea was made of soup, and on Thursdays it always went out to lunch.';
@@ -173,10 +174,10 @@ class HighlightsTab {
     this.replaced.hidden = !part;
   }
 
-  /** Scroll the page down so far that the rows are seen, or the first of them where the window is too low. */
+  /** Scroll the page down so far that the rows are seen, or as many of them as fit below the clicked word, which stays in sight. */
   #revealBranches() {
-    const {top} = this.replaced.getBoundingClientRect(), {bottom} = find(this.branches, '.rows').getBoundingClientRect();
-    scrollBy({top: Math.max(0, Math.min(bottom - innerHeight, top))});
+    const word = this.words.shown.querySelector('[aria-current]') ?? this.replaced, {bottom} = find(this.branches, '.rows').getBoundingClientRect();
+    scrollBy({top: Math.max(0, Math.min(bottom - innerHeight, word.getBoundingClientRect().top - ABOVE_WORD))});
   }
 
   /**

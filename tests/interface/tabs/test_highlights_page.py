@@ -676,6 +676,7 @@ def test_opened_branches_are_in_sight_and_no_card_covers_them(tiny: Visit, size:
     page.wait_for_timeout(300)
     row = page.locator("#highlights-branches [data-branch='0']").bounding_box()
     assert row["y"] >= 0 and row["y"] + row["height"] <= size["height"]
+    assert word.bounding_box()["y"] >= 0, "the word stays in sight with its rows"
     assert about.is_hidden(), "also where the page has scrolled another word under the pointer"
     if by == "mouse":
         other = page.locator("#highlights [data-marked]").first
