@@ -428,8 +428,8 @@ export class BranchView {
 
   /** The label of a button that bans what is pointed at; empty if that cannot be banned. */
   #banLabel() {
-    const {bannable, own} = noteOf(this.state);
-    return bannable && !this.readOnly ? `Never ${quotedText(own ?? '')}` : '';
+    const {bannable, isPart, own} = noteOf(this.state);
+    return bannable && !this.readOnly ? `Never ${isPart ? 'the part ' : ''}${quotedText(own ?? '')}` : '';
   }
 
   /** Ban what is pointed at, and then point at nothing: the token that takes its place is not what a second press means. */

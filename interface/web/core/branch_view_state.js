@@ -11,6 +11,7 @@ import {
 import {endsWait, rowToAwait, withFirstTokens} from './awaited_row.js';
 import {continuedLetters} from './figures_and_labels.js';
 import {editedPosition, withChange} from './row_edits.js';
+import {wordOfPiece} from './row_tokens.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
 import {viewToBeginWith} from './known_views.js';
@@ -385,6 +386,7 @@ export const isPrefetched = (state, row, piece) =>
  * @property {string} own its own text, with typed characters that it replaces
  * @property {number} id of its last token
  * @property {boolean} bannable whether that token can be banned
+ * @property {boolean} isPart whether its own text is only a part of a word
  * @property {string} unbannable why not, or empty
  * @property {boolean} editable whether it can be changed
  */
@@ -401,26 +403,28 @@ export function describe(state, target) {
   if ('other' in target) {
     const other = drawn.others[target.other];
     if (!isChoosable(other) || !shown || !state.othersOpen || !drawn.count || isShownViewOld(state)) return null;
-    return {...tokenToBan(other, other.ids.length < 2, shown), editable: false, text: other.text ?? '', sentence: describeOther(other, continuedLetters(shown.before, other.text ?? ''))};
+    const ban = tokenToBan(other, other.ids.length < 2, shown), letters = continuedLetters(shown.before, other.text ?? '');
+    return {...ban, isPart: letters !== '' && ban.own === other.text, editable: false, text: other.text ?? '', sentence: describeOther(other, letters)};
   }
   const row = drawn.rows[target.branch], piece = row?.pieces[target.piece];
   if (!piece || isInert(state, row)) return null;
   const ban = tokenToBan(piece, row.healed && !target.piece, shown ?? {view: {branches: [], given: ''}});
   const letters = row.pinned ? '' : continuedLetters(shown?.before ?? '', row.pieces[0].text);
-  return {...ban, editable: !shown?.stored, text: textUpTo(row, target.piece), sentence: describePiece(row, piece, letters)};
+  const isPart = !['', ban.own.trim()].includes(wordOfPiece(row.pieces, target.piece, letters));
+  return {...ban, isPart, editable: !shown?.stored, text: textUpTo(row, target.piece), sentence: describePiece(row, piece, letters)};
 }
 
 /**
  * The line under the rows: a refusal, what is pointed at, or a sentence about the whole; and the progress beside it.
  * @param {BranchViewState} state
- * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean, own?: string, ofRows?: boolean}} `own`: the
- *   token that can be banned; `ofRows`: whether the sentence only explains the rows
+ * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean, own?: string, isPart?: boolean, ofRows?: boolean}}
+ *   `own`: the token that can be banned; `isPart`: whether that is only a part of a word; `ofRows`: whether the sentence only explains the rows
  */
 export function noteOf(state) {
   const {refusal, awaited, status, drawn, shown} = state, pointed = describe(state, state.pointed);
   if (refusal !== null) return {sentence: refusal, progress: '', bannable: false, editable: false};
   if (awaited) return {sentence: awaitSentence(awaited.branch), progress: progressOf(state), bannable: false, editable: false};
-  if (pointed) return {sentence: pointed.sentence, progress: '', own: pointed.own, bannable: pointed.bannable, editable: pointed.editable};
+  if (pointed) return {sentence: pointed.sentence, progress: '', own: pointed.own, isPart: pointed.isPart, bannable: pointed.bannable, editable: pointed.editable};
   if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false, editable: false};
   if (status.state === 'thinking' && !status.note && drawn.count && isBeforeChange(state)) {
     return {sentence: NEW_ROWS_COMING, progress: progressSentence(status.reading, null), bannable: false, editable: false};

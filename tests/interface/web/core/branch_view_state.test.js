@@ -5,7 +5,7 @@ import {
   INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
 } from '../../../../interface/web/core/branch_view_state.js';
 import {GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, TAB_LEADS_ON, announcementSentence} from '../../../../interface/web/core/branch_sentences.js';
-import {branchOf, likelyView, viewOf} from '../../../support/scripts/views.js';
+import {branchOf, likelyView, pathOf, viewOf} from '../../../support/scripts/views.js';
 
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
 const show = (revision, view, more = {}) => ({type: 'show', detail: {revision, view, ...more}});
@@ -167,8 +167,21 @@ test('the description of the pointed button replaces the summary', () => {
   const found = describe(state, target);
   assert.equal(found.text, row.pieces.slice(0, 3).map(piece => piece.text).join(''));
   assert.deepEqual([found.id, found.own, found.bannable], [row.ids[2], row.pieces[2].text, true]);
-  assert.deepEqual(noteOf(state), {sentence: found.sentence, progress: '', own: found.own, bannable: true, editable: true});
+  assert.deepEqual(noteOf(state), {sentence: found.sentence, progress: '', own: found.own, isPart: false, bannable: true, editable: true});
   assert.match(found.sentence, /after the text before it/);
+});
+
+test('the note says whether the token that can be banned is only a part of a word', () => {
+  const parts = (before, texts, {healed = false, given = ''} = {}) => {
+    const plain = viewOf([pathOf([3], texts.length)], {k: 1, depth: texts.length, healed});
+    const pieces = texts.map((text, index) => ({text, tokens: index + 1, ends: Number(!/^\p{L}/u.test(texts[index + 1] ?? ' '))}));
+    const state = settled(1, {...plain, given, branches: [{...plain.branches[0], pieces}]}), at = {...state, shown: {...state.shown, before}};
+    return pieces.map((_, piece) => noteOf(run([{type: 'point', target: {branch: 0, piece}}], at)).isPart);
+  };
+  assert.deepEqual(parts('The', [' light', 'house', ' was', '.']), [true, true, false, false]);
+  assert.deepEqual(parts('The lig', ['ht', 'house', ' was']), [true, true, false]);
+  assert.deepEqual(parts('The lig', ['hthouse', ' was'], {healed: true, given: 'lig'}), [false, false], 'the typed letters belong to the token');
+  assert.deepEqual(parts('海', ['の', '家']), [false, false]);
 });
 
 test('the first announcement of grey text says how to leave the box, also where there was none when the box was entered', () => {
