@@ -3,7 +3,7 @@
 /** @import {Shown} from './decoding_tree.js' */
 /** @import {Run} from './run_link.js' */
 import * as words from './decoding_sentences.js';
-import {DrawButton, stoppedDraws} from './draw_button.js';
+import {DrawButton, drawsBegin, stoppedDraws} from './draw_button.js';
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
@@ -149,6 +149,7 @@ class DecodingPage extends ExperimentPage {
     this.part = part;
     this.oddsRevision += 1;
     this.drawing.show(part === 'draws');
+    if (part === 'draws') this.oddsLine.announce(drawsBegin(DRAWS));
     this.oddsRequests.schedule();
   }
 

@@ -1,4 +1,5 @@
 // A button that starts drawing tokens, and stops it while tokens are drawn.
+import {formatNumber} from '../../web/core/figures_and_labels.js';
 import {setText} from '../../web/ui/elements.js';
 
 const STOP = 'Stop drawing';
@@ -23,6 +24,9 @@ export class DrawButton {
     setText(this.button, running ? STOP : this.name);
   }
 }
+
+/** What is announced when draws begin. @param {number} count of tokens */
+export const drawsBegin = count => `${formatNumber(count)} tokens are being drawn.`;
 
 /** What is said when draws were stopped. @param {boolean} any whether there are some */
 export const stoppedDraws = any => (any ? 'Stopped. The figures are those of the tokens drawn so far.' : 'Stopped.');

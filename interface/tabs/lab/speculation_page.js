@@ -2,7 +2,7 @@
 /** @import {ComponentArguments, News, RejectionDrawsView, Server, SpeculationView} from '../../web/core/types.d.ts' */
 /** @import {Run} from './run_link.js' */
 import * as words from './speculation_sentences.js';
-import {DrawButton, stoppedDraws} from './draw_button.js';
+import {DrawButton, drawsBegin, stoppedDraws} from './draw_button.js';
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ODDS_HEADS, SPREAD_NOTE, oddsPlot, oddsRows} from './odds.js';
@@ -204,6 +204,7 @@ class SpeculationPage extends ExperimentPage {
     this.drawRevision += 1;
     this.drawing.show(true);
     this.drawLine.show('Starting …', 'thinking', 0);
+    this.drawLine.announce(drawsBegin(DRAWS));
     this.drawRequests.schedule();
   }
 

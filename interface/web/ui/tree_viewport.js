@@ -43,6 +43,7 @@ export class TreeViewport {
     for (const name of ['pointerup', 'pointercancel']) scroll.addEventListener(name, () => this.#onUp());
     new ResizeObserver(() => requestAnimationFrame(() => {
       this.#follow();
+      this.#markCropped();
       onResize();
     })).observe(scroll);
     // A drag ends with a click, which is none.
@@ -122,6 +123,13 @@ export class TreeViewport {
     this.svg.style.width = `${width * this.scale}px`;
     this.svg.style.height = `${height * this.scale}px`;
     this.scroll.classList.toggle('small', this.scale < LEGIBLE);
+    this.#markCropped();
+  }
+
+  /** The area has the class `cropped` while the drawing is wider or higher than it: a sentence then says how to see the rest. */
+  #markCropped() {
+    const {scrollWidth, clientWidth, scrollHeight, clientHeight} = this.scroll;
+    this.scroll.classList.toggle('cropped', scrollWidth > clientWidth || scrollHeight > clientHeight);
   }
 
   /**

@@ -219,7 +219,7 @@ def test_a_node_can_be_banned_by_the_delete_key(tree: Visit) -> None:
     tree.page.keyboard.press("Delete")
     expect(tree.page.locator("#controls .never button")).to_have_count(1)
     chip = tree.page.locator("#controls .never button").inner_text().removesuffix(" ×")
-    assert named == f"Never “{chip}”"
+    assert named in (f"Never “{chip}”", f"Never the part “{chip}”")
     tree.wait_until_settled()
     expect(tree.page.locator("#tree .node:focus")).to_have_count(1)
 
@@ -578,6 +578,19 @@ def test_a_finger_that_rests_on_a_node_reads_it_and_inserts_nothing(phone: Visit
     assert phone.text == PROMPT
     node.tap()
     phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=PROMPT)
+
+
+def test_a_drawing_that_is_larger_than_its_area_says_so_until_all_of_it_is_seen(phone: Visit) -> None:
+    note = phone.page.locator("#tree .cropped-note")
+    phone.fill(PROMPT)
+    phone.control("depth").fill("20")
+    phone.wait_until_settled()
+    choose(phone, "view", "tree")
+    expect(note).to_have_text("Only a part is in view: swipe or choose Fit to see the rest.", use_inner_text=True)
+    phone.page.locator("#tree .fit").tap()
+    expect(note).to_be_hidden()
+    phone.page.locator("#tree .zoom-in").tap()
+    expect(note).to_be_visible()
 
 
 def test_on_a_phone_a_drawing_too_small_for_words_says_what_a_finger_does(phone: Visit) -> None:
