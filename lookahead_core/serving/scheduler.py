@@ -379,9 +379,12 @@ class Scheduler:
         return True
 
     def _have_become_late(self, jobs: Sequence[Job]) -> bool:
-        """Whether some of a round's jobs are late now and were not at its beginning; the round then ends early."""
+        """Whether some of a round's jobs are late now and were not at its beginning; the round then ends early.
+
+        A job that waits for a server makes none late: it needs no turn yet.
+        """
         with self._change:
-            waiting = list(self._requests.values())
+            waiting = [job for job in self._requests.values() if not job.waits_outside]
         return self._shares.have_become_late(jobs, waiting)
 
     def _run(self, queue: dict[Hashable, Job], job: Job) -> None:

@@ -14,6 +14,7 @@ from lookahead_core import Document, Model
 from lookahead_core.serving import job, shared_passes
 from lookahead_core.serving.fair_shares import FairShares
 from lookahead_core.serving.job import Job
+from lookahead_core.serving.outside_reading import read_outside
 from lookahead_core.serving.scheduler import Scheduler
 from lookahead_core.serving.shared_passes import PassLimits
 from tests.support.witness import around
@@ -139,6 +140,31 @@ def test_a_round_ends_early_if_its_passes_put_an_address_ahead(tiny_model: Model
     # Three passes of the twenty put their address ahead by more than two seconds; then it is the other one's turn.
     # After a second of its own the twenty are ahead by less, until they have had one pass.
     assert dict(ended)["quiet"] <= 3 + 1 + 1 + 1 + 3
+
+
+def test_a_job_that_waits_for_a_server_does_not_stop_the_others(tiny_model: Model, clock: Clock) -> None:
+    crowd = Crowd(tiny_model, clock)
+    answer, served = threading.Event(), threading.Event()
+
+    def source() -> Iterator[int]:
+        yield 1 if answer.wait(PATIENCE) else 0
+
+    def waiter() -> Iterator[None]:
+        for number in read_outside([source()]):  # type: ignore[list-item]
+            assert number
+            served.set()
+            yield
+
+    def begin() -> list[threading.Event]:
+        nothing = {"on_step": lambda step: None, "on_end": lambda error: None}
+        crowd.scheduler.submit(waiter(), "waiter", **nothing, payers=("near", ("near", 1)))
+        return [crowd.add("flood", 50, 1.0, ("far", ("far", 1)))]
+
+    try:
+        assert len(crowd.run(begin)) == 50, "the other address has used nothing, and needs no turn before its answer"
+    finally:
+        answer.set()
+    assert served.wait(PATIENCE)
 
 
 def test_people_who_use_about_as_much_take_turns_as_if_there_were_no_shares(tiny_model: Model, clock: Clock) -> None:
