@@ -53,9 +53,10 @@ class FairShares:
         return [job for job in jobs if job not in self._late or job in chosen]
 
     def have_become_late(self, jobs: Sequence[Job], waiting: Sequence[Job]) -> bool:
-        """Whether some of `jobs`, which `in_turn` has returned, are late now and were not then; `waiting` are all jobs.
+        """Whether some of `jobs`, which `in_turn` has returned, are late now and were not late then.
 
-        A newer job that waits can make them late, and so can the time that they have used since.
+        `waiting` are all jobs that wait for a turn now. One that has come since can make others late, and so can the
+        time that a job has used since.
         """
         return not (self._late_ones(waiting) - self._late).isdisjoint(jobs)
 
