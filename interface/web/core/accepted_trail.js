@@ -71,9 +71,9 @@ export class AcceptedTrail {
    * @param {NewStep} step
    * @param {number} revision the text's revision after it
    */
-  add({start, inserted, ids, healed = false}, revision) {
+  add({start, after, ids, healed = false}, revision) {
     if (!ids?.length) return;
-    this.#pieces = [...this.#pieces, {start, end: start + inserted.length, ids, healed, revision}].slice(-MOST_PIECES);
+    this.#pieces = [...this.#pieces, {start, end: after[0], ids, healed, revision}].slice(-MOST_PIECES);
   }
 
   /**

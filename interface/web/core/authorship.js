@@ -148,11 +148,12 @@ export function agreeWithSpans(runs, spans) {
 }
 
 /**
- * The logarithm of the probability of an accepted piece; null where it is not known. Where a part was written into the row, the
- * sum would be that of what was written too.
- * @param {Pick<NewStep, 'logprobs' | 'written'>} step
+ * The logarithm of the probability of an accepted piece; null where it is not known. Where a part was written into the row,
+ * before the caret, the sum would be that of what was written too.
+ * @param {Pick<NewStep, 'start' | 'after' | 'logprobs' | 'written'>} step
  */
-const logprobOf = ({logprobs, written}) => (logprobs?.length && !written?.length ? logprobs.reduce((sum, one) => sum + one, 0) : null);
+const logprobOf = ({start, after: [caret], logprobs, written = []}) =>
+  (logprobs?.length && written.every(([from]) => start + from >= caret) ? logprobs.reduce((sum, one) => sum + one, 0) : null);
 
 /**
  * The authors of the text that a step inserts. An accepted text was chosen, except for what the person had written into the

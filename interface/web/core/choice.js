@@ -1,8 +1,10 @@
 // What a click on a row means: the text and token ids it inserts, and what is left of the branch after it.
 /** @import {Branch, BranchRemainder, Choice, DrawnOther, DrawnRow, Row, Span, View} from './types.d.ts' */
+import {endsInWord} from './figures_and_labels.js';
 
 /** Why a token of the example of a first visit is neither changed nor banned. */
 export const EXAMPLE_IS_FIXED = 'The recorded example cannot be changed: choose one of its tokens, or write something.';
+const WORD_STARTS = /^[\p{L}\p{N}]/u, SIGN_AT_END = /[,.;:!?…)]$/;
 const SEVERAL_TOKENS = 'This is made of several tokens, and only one token can be banned.';
 
 /**
@@ -53,6 +55,18 @@ function writtenUpTo({pieces}, token) {
  */
 export const choiceOfOther = ({ids, text, logprobs}, token, {revision, healed}) =>
   ({revision, branch: null, token, text, ids, healed, logprobs, rest: null, written: []});
+
+/**
+ * The space that keeps an accepted text apart from the word that follows the caret; empty where none is needed, and where the
+ * caret is within a word that the text continues.
+ * @param {string} before the text before the caret
+ * @param {string} accepted
+ * @param {string} after the text after the caret
+ */
+export function gapBehind(before, accepted, after) {
+  const beginsWord = !before || /\s$/.test(before) || /^\s/.test(accepted);
+  return beginsWord && WORD_STARTS.test(after) && (endsInWord(accepted) || SIGN_AT_END.test(accepted)) ? ' ' : '';
+}
 
 /**
  * What is left of a branch after its first tokens, with the packed nodes it needs; null if no text is left.

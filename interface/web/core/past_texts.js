@@ -73,9 +73,9 @@ export function pastTexts(history, state) {
 }
 
 /** @type {(base: string, step: HistoryStep) => PastText} */
-function acceptedText(base, {inserted, logprobs, healed}) {
+function acceptedText(base, {start, inserted, after: [end], logprobs, healed}) {
   const p = logprobs?.length && !healed ? Math.exp(logprobs.reduce((all, one) => all + one, 0)) : null;
-  return {text: base + inserted, base, p};
+  return {text: base + inserted.slice(0, end - start), base, p};
 }
 
 /**

@@ -463,7 +463,10 @@ export interface NewStep extends Change {
   logprobs?: number[] | null;
   /** The name of the model that an accepted piece comes from. */
   model?: string | null;
-  /** The spans of an accepted text that the person had written into the row; missing if there are none. */
+  /**
+   * The spans of an accepted text that the person had written into the row, and of a space that was inserted behind it and the
+   * caret; missing if there are none.
+   */
   written?: Span[];
 }
 

@@ -7,6 +7,7 @@
 /** @import {TextOwner} from './text_owner.js' */
 /** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
+import {gapBehind} from '../core/choice.js';
 import {noRowsSentence} from '../core/branch_sentences.js';
 import {AcceptingByKeys} from './accepting_by_keys.js';
 import {GhostText} from './ghost_text.js';
@@ -412,15 +413,16 @@ export class BranchController {
   /** @param {CustomEvent<AcceptDetail>} event */
   #accept(event) {
     const {revision, text, ids, healed, logprobs, rest, written, byKeyboard, pointer} = event.detail, {draft, known} = this;
-    const example = draft.text ? '' : this.hooks.exampleText();
-    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, written, model: header.modelName()})};
+    const example = draft.text ? '' : this.hooks.exampleText(), inserted = example + (text ?? '');
+    const gap = gapBehind(draft.before, inserted, draft.text.slice(draft.caret));
+    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, written, gap, model: header.modelName()})};
     const next = known.revision === revision ? known.after(ids, this.#settings) : null, columns = this.hooks.columnsAfter(ids, revision);
     if (draft.selected) event.detail.because = SELECTION;
-    if (!draft.accept(example + text, options)) {
+    if (!draft.accept(inserted, options)) {
       event.preventDefault();
       return;
     }
-    this.#confirm('inserted', example + (text ?? ''));
+    this.#confirm('inserted', inserted);
     this.hooks.onBegin();
     this.#veil();
     // The row that had the focus is hidden.

@@ -131,19 +131,22 @@ export class TextOwner extends EventTarget {
    * @param {string | null} [options.model] its name
    * @param {number} [options.unchosen] characters at its start that nobody has chosen: those of the example
    * @param {Span[]} [options.written] spans that the person has written into a row
+   * @param {string} [options.gap] a space that is inserted too, behind the text and the caret; it counts as typed
    */
-  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, model = null, unchosen = 0, written = []}) {
+  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, model = null, unchosen = 0, written = [], gap = ''}) {
     if (!text || this.composing || this.selected || this.sync() !== revision) return false;
     if (focus) this.box.focus({preventScroll: true});
     // The box keeps one kind of line end. Ids of another text than the inserted one are of no use.
-    const inserted = oneLineEnd(text), start = this.caret, end = start + inserted.length;
+    const accepted = oneLineEnd(text), inserted = accepted + gap, start = this.caret, end = start + accepted.length;
     this.#write({start, removed: '', inserted}, [end, end]);
-    const tokens = inserted === text ? {ids, healed, logprobs} : {ids: null, healed: false, logprobs: null};
+    const tokens = accepted === text ? {ids, healed, logprobs} : {ids: null, healed: false, logprobs: null};
+    /** @type {Span[]} */
+    const typed = gap ? [...written, [accepted.length, inserted.length]] : written;
     /** @type {NewStep} */
     const step = {
-      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), model, ...tokens, ...(written.length ? {written} : {}),
+      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), model, ...tokens, ...(typed.length ? {written: typed} : {}),
     };
-    this.#record(step, spansOutside([[0, unchosen], ...written], inserted.length));
+    this.#record(step, spansOutside([[0, unchosen], ...typed], inserted.length));
     this.#makeRevision('accept');
     this.#trail.add(step, this.revision);
     return true;

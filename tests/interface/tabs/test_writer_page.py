@@ -581,6 +581,23 @@ def test_the_text_behind_the_caret_is_never_changed(visit: Visit) -> None:
 
 
 @pytest.mark.slow
+def test_a_word_that_is_chosen_before_another_one_is_kept_apart_by_a_space(visit: Visit) -> None:
+    visit.fill(PROMPT + " walked home.")
+    visit.wait_until_settled()
+    put_caret(visit, len(PROMPT) + 1)
+    first = accept(visit, 0, 0)
+    assert first and not first.isspace()
+    gap = "" if first.endswith(" ") else " "
+    assert visit.text == f"{PROMPT} {first}{gap}walked home."
+    second = accept(visit, 0, 0)
+    assert visit.text == f"{PROMPT} {first}{second}{gap}walked home.", "the next token goes before the space"
+    visit.page.locator("#document textarea").focus()
+    for _ in range(2):
+        press(visit, "Control+z")
+    assert visit.text == PROMPT + " walked home."
+
+
+@pytest.mark.slow
 def test_it_is_said_where_the_rows_continue_if_the_caret_is_within_the_text(tiny: Visit) -> None:
     tiny.type("The sea and the wind")
     said = tiny.page.locator(".caret-note")

@@ -209,6 +209,8 @@ class Writer:
         written = range(1, 2) if len(text) > 1 and not unchosen and start % 2 else range(0)
         if written:
             options |= {"ids": [1], "written": [[units[1], units[2]]]}
+        gap = " " if start % 3 == 0 else ""
+        options["gap"] = gap
         if self.state.start == self.state.end:
             # The odds are those of the whole row, what was written into it included.
             made = self.made(text, "chosen", model=model, logprob=None if written else sum(logprobs))
@@ -216,7 +218,9 @@ class Writer:
                 made[place] = Character(made[place].text, "example", made[place].birth)
             for place in written:
                 made[place] = Character(made[place].text, "typed", made[place].birth)
-            self.step(self.state, self.state.put(made))
+            made += [Character(gap, "typed", made[0].birth)] if gap else []
+            after, caret = self.state.put(made), self.state.start + len(text)
+            self.step(self.state, replace(after, start=caret, end=caret))
         self.check(self.script.do("accept", text, options))
 
     def undo(self, start: int, length: int, text: str) -> None:

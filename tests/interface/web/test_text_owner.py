@@ -127,6 +127,18 @@ def test_the_trail_lists_accepted_pieces_until_an_edit_changes_them(box: TextBox
     assert box.get("owner.trail(0)") == [[14, [5], True]]
 
 
+def test_a_space_is_put_behind_an_accepted_word_and_one_undo_takes_both_back(box: TextBoxPage) -> None:
+    box.type("He walked.")
+    box.select(3)
+    assert box.do("return owner.accept('is', {ids: [5], gap: ' ', revision: owner.sync()})")
+    assert (box.text, box.caret, box.get("owner.spans")) == ("He is walked.", 5, [[3, 5]])
+    assert box.get("owner.trail(0, 0)") == [[3, [5], False]]
+    box.undo()
+    assert (box.text, box.caret) == ("He walked.", 3)
+    box.redo()
+    assert (box.text, box.caret, box.get("owner.trail(0, 0)")) == ("He is walked.", 5, [[3, [5], False]])
+
+
 def test_accepted_pieces_stay_marked_through_edits(box: TextBoxPage) -> None:
     assert box.accept(" climbed")
     assert box.accept(" up")

@@ -5,7 +5,8 @@ import {applyChange} from '../../../../interface/web/core/difference.js';
 import {AcceptedTrail} from '../../../../interface/web/core/accepted_trail.js';
 import {withDice} from '../../../support/scripts/dice.js';
 
-const accepted = (start, inserted, ids = [1]) => ({start, inserted, ids, healed: false});
+const accepted = (start, inserted, ids = [1], gap = '') =>
+  ({start, inserted: inserted + gap, after: [start + inserted.length, start + inserted.length], ids, healed: false});
 
 function trailOf(...pieces) {
   const trail = new AcceptedTrail();
@@ -44,7 +45,7 @@ test('after any changes the trail holds the untouched pieces', () => withDice(40
   for (let revision = 1; revision <= 15; revision += 1) {
     if (dice.chance(0.6)) {
       const [start] = dice.stretch(text), inserted = `x${dice.text(4)}`;
-      const step = {start, removed: '', inserted, ids: [revision, 7], healed: dice.chance(0.3)};
+      const step = {...accepted(start, inserted, [revision, 7]), removed: '', healed: dice.chance(0.3)};
       for (const one of [trail, slow]) {
         if (one === trail) one.applyChange(step);
         else one.change(step);
@@ -103,8 +104,14 @@ test('the trail lists the pieces accepted after a revision that end before the c
   assert.deepEqual(trail.since(3, 23), []);
 });
 
+test('a space that was inserted behind an accepted piece is no part of it', () => {
+  const trail = trailOf(accepted(0, 'is', [5], ' '), accepted(2, ' a', [6]));
+  assert.deepEqual(trail.spans.map(({start, end}) => [start, end]), [[0, 2], [2, 4]]);
+  assert.deepEqual(trail.since(0, 4), [[0, [5], false], [2, [6], false]]);
+});
+
 test('a text without token ids is not part of the trail', () => {
-  for (const ids of [[], null, undefined]) assert.deepEqual(trailOf({start: 0, inserted: 'a', ids}).since(0, 99), []);
+  for (const ids of [[], null, undefined]) assert.deepEqual(trailOf({...accepted(0, 'a'), ids}).since(0, 99), []);
 });
 
 test('the newest ten thousand pieces are kept', () => {

@@ -79,7 +79,7 @@ test('a change with authors is no larger than it has to be', () => {
   assert.deepEqual(changeWithAuthors(from, other, changeBetween(from.text, to.text)), {start: 5, removed: 'wo', inserted: 'wo three'});
 });
 
-const step = (fields, after = []) => ({start: 0, removed: '', inserted: 'abc', number: 4, marks: {from: 0, before: [], after}, ...fields});
+const step = (fields, after = []) => ({start: 0, removed: '', inserted: 'abc', after: [3, 3], number: 4, marks: {from: 0, before: [], after}, ...fields});
 
 test('each kind of step has its author', () => {
   const authors = {type: 'typed', composition: 'typed', replace: 'typed', paste: 'pasted', reenter: 'earlier', send: 'earlier'};
@@ -94,6 +94,8 @@ test('an accepted piece has its model and its odds, and an opening of the exampl
   assert.deepEqual(written, [chosen(1, 4, null, 'm'), typed(1, 4), chosen(1, 4, null, 'm')], 'the odds would be those of the written part too');
   assert.deepEqual(runsAfterStep([], {...accepted, logprobs: null, marks: {...accepted.marks, after: [[1, 3]]}}),
     [{length: 1, author: 'example', step: 4}, chosen(2, 4, null, 'm')]);
+  const apart = runsAfterStep([], {...accepted, after: [2, 2], written: [[2, 3]]});
+  assert.deepEqual(apart, [chosen(2, 4, -1.5, 'm'), typed(1, 4)], 'a space behind the caret does not change the odds');
   assert.deepEqual(runsAfterStep([typed(1, 1)], {...accepted, marks: {from: 1, before: [], after: []}}), [chosen(3, 4, -1.5, 'm'), typed(1, 1)]);
 });
 

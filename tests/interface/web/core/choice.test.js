@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {tokenToBan, choiceOf, choiceOfOther, nextWordEnd, textUpTo} from '../../../../interface/web/core/choice.js';
+import {tokenToBan, choiceOf, choiceOfOther, gapBehind, nextWordEnd, textUpTo} from '../../../../interface/web/core/choice.js';
 import {shapeRows} from '../../../../interface/web/core/branch_rows.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {likelyView, likeliest, pathOf, viewOf} from '../../../support/scripts/views.js';
@@ -126,4 +126,17 @@ test('a ban of the token after the healed one names its own text', () => {
 test('nothing of a stored view can be banned', () => {
   const {bannable, unbannable} = tokenToBan({text: ' sea', ids: [12]}, true, {stored: true, view: plainView});
   assert.deepEqual([bannable, unbannable], [false, 'The recorded example cannot be changed: choose one of its tokens, or write something.']);
+});
+
+test('a space keeps an accepted word apart from the word behind the caret', () => {
+  for (const [before, accepted, after] of [
+    ['He ', 'is', 'walked'], ['He', ' is', 'walked'], ['', 'Once', 'upon'], ['Two:\n', '7', '8'], ['He ', 'said,', 'walked'],
+  ]) assert.equal(gapBehind(before, accepted, after), ' ', JSON.stringify([before, accepted, after]));
+});
+
+test('no space is put where one stands, before a sign, within a word, or where words have none between them', () => {
+  for (const [before, accepted, after] of [
+    ['He ', 'is', ' walked'], ['He ', 'is', ''], ['He ', 'is', ', and'], ['He ', 'is ', 'walked'], ['He w', 'al', 'ked'],
+    ['He ', '“', 'walked'], ['well', '-', 'known'], ['', '我', '们'], ['3', '.', '14'],
+  ]) assert.equal(gapBehind(before, accepted, after), '', JSON.stringify([before, accepted, after]));
 });

@@ -22,7 +22,10 @@ class Writer {
 
   type(text) { this.#add({start: this.state.text.length, removed: '', inserted: text}, 'type'); }
 
-  accept(text, logprobs = [-1], healed = false) { this.#add({start: this.state.text.length, removed: '', inserted: text}, 'accept', {ids: [1], logprobs, healed}); }
+  accept(text, logprobs = [-1], healed = false, gap = '') {
+    const start = this.state.text.length, caret = start + text.length;
+    this.#add({start, removed: '', inserted: text + gap}, 'accept', {ids: [1], logprobs, healed, after: [caret, caret]});
+  }
 
   remove(count) {
     const start = this.state.text.length - count;
@@ -62,6 +65,13 @@ test('the texts before and after each choice are kept, with what it was added to
   const {base, p} = writer.texts.find(one => one.text === 'Once upon' && one.base !== undefined);
   assert.equal(base, 'Once');
   assert.ok(Math.abs(p - Math.exp(-1.5)) < 1e-12);
+});
+
+test('a space behind an accepted text and the caret is not part of the text that was reached', () => {
+  const writer = new Writer();
+  writer.accept('Once', [-1], false, ' ');
+  const texts = writer.texts.map(({text}) => text);
+  assert.ok(texts.includes('Once') && !texts.includes('Once '), JSON.stringify(texts));
 });
 
 test('a piece that completed a typed word has no odds of its own, nor has one whose odds are not known', () => {
