@@ -9,7 +9,14 @@ import {htmlPage} from './html_page.js';
 const FORMAT = 'lookahead-authorship';
 const VERSION = 1;
 
-/** @typedef {{name: string, text: string, model: string | null, authors: AuthorRun[]}} AuthoredDocument */
+/**
+ * @typedef {object} AuthoredDocument
+ * @property {string} name
+ * @property {string} text
+ * @property {string | null} model its name
+ * @property {string | null} [instruction] what the model is told to do with the text; null where the text goes on as it is
+ * @property {AuthorRun[]} authors
+ */
 
 /** @param {AuthoredPiece[]} pieces */
 function shareSentences(pieces) {
@@ -21,17 +28,18 @@ function shareSentences(pieces) {
  * A document's authorship as JSON: pieces that cover the whole text, each with its author, order, model and probability.
  * @param {AuthoredDocument} document
  */
-export function authorshipJson({name, text, model, authors}) {
+export function authorshipJson({name, text, model, instruction = null, authors}) {
   const pieces = authoredPieces(text, authors), counts = Object.fromEntries(countByAuthor(pieces));
   const notes = {
     positions: 'UTF-16 code units', order: 'number of the step that brought the piece, in the order of time',
     probability: 'of the whole accepted piece after the text before it, at temperature 1 and top-p 1',
   };
-  return `${JSON.stringify({format: FORMAT, version: VERSION, name, text, model, notes, authors: AUTHOR_MEANINGS, characters: counts, pieces}, null, 1)}\n`;
+  return `${JSON.stringify({format: FORMAT, version: VERSION, name, text, model, instruction, notes, authors: AUTHOR_MEANINGS, characters: counts, pieces}, null, 1)}\n`;
 }
 
 /** The page may have shown other figures: those under its settings. */
 const PLAIN_ODDS = 'Odds are those at temperature 1 and top-p 1, whatever was set.';
+const TOLD = 'When this was saved, the model was told:';
 
 // Markdown.
 
@@ -94,7 +102,7 @@ const tableCell = value => (value === null ? '–' : String(value).replace(/\n/g
  * A document's authorship as Markdown: the text with what was chosen in bold, and a table of its pieces.
  * @param {AuthoredDocument} document
  */
-export function authorshipMarkdown({name, text, authors}) {
+export function authorshipMarkdown({name, text, instruction, authors}) {
   const pieces = authoredPieces(text, authors);
   const legend = shareSentences(pieces).map(({author, name, share, count}) => `- ${name}: ${share} (${count} characters), ${AUTHOR_MEANINGS[author]}`);
   const rows = pieces.map(({order, author, text, model, probability}) => {
@@ -103,7 +111,8 @@ export function authorshipMarkdown({name, text, authors}) {
   });
   return [
     `# ${tableCell(name)}`, '', markdownText(pieces), '', '## Who wrote what', '',
-    'Bold: chosen. Italic: pasted, or there before. Plain: typed.', '', ...legend, '', PLAIN_ODDS, '',
+    'Bold: chosen. Italic: pasted, or there before. Plain: typed.', '', ...legend, '',
+    ...(instruction ? [`${TOLD} “${tableCell(instruction)}”`, ''] : []), PLAIN_ODDS, '',
     '| order | author | text | model | odds of the piece |', '| ---: | --- | --- | --- | ---: |', ...rows, '',
   ].join('\n');
 }
@@ -124,7 +133,7 @@ function htmlRow({order, author, text, model, probability}) {
  * A document's authorship as a page of its own, without scripts, for light and dark mode.
  * @param {AuthoredDocument} document
  */
-export function authorshipHtml({name, text, authors}) {
+export function authorshipHtml({name, text, instruction, authors}) {
   const pieces = authoredPieces(text, authors), shares = shareSentences(pieces);
   const legend = shares.map(({author, name, share}) => `<li><span class="${author}">${name}</span> ${share}: ${AUTHOR_MEANINGS[author]}</li>`);
   const strip = pieces.map(({author, text}) => `<i class="${author}" style="flex-grow: ${text.length}"></i>`);
@@ -134,7 +143,7 @@ export function authorshipHtml({name, text, authors}) {
 <h2>Who wrote what</h2>
 <ul class="legend">
 ${legend.join('\n')}
-</ul>
+</ul>${instruction ? `\n<p class="told" dir="auto">${TOLD} “${escapeMarkup(instruction)}”</p>` : ''}
 <div class="scroll"><table>
 <caption>All pieces of the text. “Order” counts the steps that brought them, in the order of time. ${PLAIN_ODDS}</caption>
 <thead><tr><th>Order</th><th>Author</th><th>Text</th><th>Odds of the piece</th><th>Model</th></tr></thead>

@@ -227,7 +227,7 @@ export class DocumentKeeper {
    */
   exportAuthorship(format) {
     const {name, draft, hooks} = this, {write, type} = AUTHORSHIP[format];
-    const content = write({name, text: draft.text, model: hooks.model(), authors: draft.authors});
+    const content = write({name, text: draft.text, model: hooks.model(), instruction: this.instruction.value, authors: draft.authors});
     this.#save(content, fileName(`${name} authorship`, format), type);
   }
 

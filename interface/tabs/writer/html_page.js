@@ -18,6 +18,7 @@ span.example, span.earlier { color: var(--soft); font-style: italic; }
 .strip .pasted { background: var(--pasted); }
 .legend { padding-inline-start: 20px; color: var(--soft); }
 .legend span { color: var(--ink); }
+.told { white-space: pre-wrap; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 table { width: 100%; border-collapse: collapse; font-size: .88rem; }
 caption { padding-bottom: 8px; color: var(--soft); text-align: start; }

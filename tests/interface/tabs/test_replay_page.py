@@ -78,6 +78,8 @@ def test_the_authorship_page_shows_the_text_in_any_browser(
     visit: Visit, browser: Any, tmp_path: Path, scheme: str
 ) -> None:
     write_story(visit)
+    visit.page.locator("#instruction-toggle").click()
+    visit.page.locator("#instruction").fill("Be <i>brief</i>.")
     file = tmp_path / "authorship.html"
     file.write_text(exported(visit, "authorship-html"), encoding="utf-8")
     other = browser.new_page(color_scheme=scheme, java_script_enabled=False)
@@ -85,6 +87,7 @@ def test_the_authorship_page_shows_the_text_in_any_browser(
     assert other.locator("article.text").inner_text() == visit.text
     assert other.locator("article .chosen").count() == 1
     assert other.locator("article b").count() == 0
+    assert "the model was told: “Be <i>brief</i>.”" in other.locator(".told").inner_text()
     other.close()
 
 

@@ -47,6 +47,17 @@ test('the page shows each piece as text, with its author, and runs no script', (
   assert.match(page, /<tr><td>2<\/td><td>chosen<\/td><td class="piece" dir="auto">upon a<\/td><td>25\u00a0%<\/td><td>a\/model<\/td><\/tr>/);
 });
 
+test('the instruction in force is part of each export, as text; without one nothing is said of it', () => {
+  const told = {...DOCUMENT, instruction: 'Be <b>brief</b>.\nAlways.'};
+  assert.equal(JSON.parse(authorshipJson(told)).instruction, told.instruction);
+  assert.equal(JSON.parse(authorshipJson(DOCUMENT)).instruction, null);
+  assert.ok(authorshipMarkdown(told).split('\n').includes('When this was saved, the model was told: “Be \\<b\\>brief\\</b\\>.↵Always.”'));
+  assert.match(authorshipHtml(told), /the model was told: “Be &lt;b&gt;brief&lt;\/b&gt;\.\nAlways\.”/);
+  for (const write of [authorshipMarkdown, authorshipHtml]) {
+    for (const instruction of [undefined, null]) assert.doesNotMatch(write({...DOCUMENT, instruction}), /was told/);
+  }
+});
+
 test('two exports of one document are the same, whenever they are made', () => {
   for (const write of [authorshipHtml, authorshipJson, authorshipMarkdown]) {
     const now = Date.now, first = write(DOCUMENT);
