@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
-import threading
 from collections.abc import Iterator
+from multiprocessing.synchronize import Event
 from typing import Any
 
 import pytest
@@ -36,15 +37,15 @@ def long_text(vocabulary: str = f"{COMMON} {RARE}") -> str:
 
 
 @pytest.fixture(scope="module")
-def may_go_on() -> threading.Event:
-    """While this is cleared, the model waits before its next pass."""
-    event = threading.Event()
+def may_go_on() -> Event:
+    """While this is cleared, the model waits before its next pass, in forked workers too."""
+    event = multiprocessing.Event()
     event.set()
     return event
 
 
 @pytest.fixture(scope="module")
-def url(browser: Any, small_model: Model, may_go_on: threading.Event) -> Iterator[str]:
+def url(browser: Any, small_model: Model, may_go_on: Event) -> Iterator[str]:
     with browsers.page_of(lambda report: around(small_model, lambda: may_go_on.wait(60) and None)) as started:
         yield started
 
@@ -66,7 +67,7 @@ def writing(request: Any, browser: Any, tiny_page: str) -> Iterator[Visit]:
 
 
 @pytest.fixture(params=LOOKS)
-def opened(request: Any, page: Any, url: str, may_go_on: threading.Event) -> Iterator[Visit]:
+def opened(request: Any, page: Any, url: str, may_go_on: Event) -> Iterator[Visit]:
     with browsers.visit_again(page, url, odds="words", **LOOKS[request.param]) as visit:
         visit.wait_for_status("ready")
         yield visit
@@ -108,7 +109,7 @@ def test_the_write_tab(opened: Visit) -> None:
     check(opened, "paused")
 
 
-def test_the_rewrite_tab(opened: Visit, may_go_on: threading.Event) -> None:
+def test_the_rewrite_tab(opened: Visit, may_go_on: Event) -> None:
     page = opened.page
     opened.open_tab("Rewrite")
     page.locator("#rewrite-branches .needs").wait_for()
@@ -136,7 +137,7 @@ def test_the_rewrite_tab(opened: Visit, may_go_on: threading.Event) -> None:
     page.keyboard.press("Escape")
 
 
-def test_the_highlights_tab(opened: Visit, may_go_on: threading.Event) -> None:
+def test_the_highlights_tab(opened: Visit, may_go_on: Event) -> None:
     page = opened.page
     opened.open_tab("Highlights")
     check(opened, "empty")
