@@ -1,6 +1,7 @@
-// Words of a text in any script. An ideograph is a word; so is a run of other letters and digits with their marks.
+// Words of a text in any script. An ideograph is a word; so is a run of other letters and digits with their marks. A mark alone
+// is none: the selector at the end of some emoji is one.
 /** @import {Span} from './types.d.ts' */
-const WORD = /\p{Ideographic}\p{M}*|(?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+(?:['’-](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+)*/gu;
+const WORD = /\p{Ideographic}\p{M}*|(?!\p{Ideographic})[\p{L}\p{N}](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])*(?:['’-](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+)*/gu;
 
 /**
  * Count the words of a text, and those whose first character was chosen.

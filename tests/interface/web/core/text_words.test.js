@@ -5,7 +5,8 @@ import {countWords, excerpt, withCharacterStarts} from '../../../../interface/we
 import {withDice} from '../../../support/scripts/dice.js';
 import {Owners, randomMarks} from '../../../support/scripts/owners.js';
 
-const isWordCharacter = character => /^[\p{L}\p{N}\p{M}]$/u.test(character);
+const isLetterOrDigit = character => /^[\p{L}\p{N}]$/u.test(character);
+const isWordCharacter = character => isLetterOrDigit(character) || /^\p{M}$/u.test(character);
 
 // The slow way, character by character: where each word begins.
 function wordStarts(text) {
@@ -14,16 +15,17 @@ function wordStarts(text) {
   const all = [...text];
   all.forEach((character, index) => {
     const ideograph = /^\p{Ideographic}$/u.test(character);
-    if (ideograph || (isWordCharacter(character) && !inside)) found.push(at);
+    const begins = isLetterOrDigit(character) && !inside;
+    if (ideograph || begins) found.push(at);
     const next = all[index + 1] ?? '', links = "'’-".includes(character) && inside && isWordCharacter(next) && next !== '中';
-    inside = (isWordCharacter(character) && !ideograph) || links;
+    inside = !ideograph && (begins || (isWordCharacter(character) && inside) || links);
     at += character.length;
   });
   return found;
 }
 
 test('words of any script are counted, and those whose first character was chosen', () => withDice(300, dice => {
-  const owners = new Owners(), text = dice.text(20, ['a', 'b', ' ', ' ', '\n', "'", '-', '中', 'é', 'e\u0301', 'ع', '🙂', '7', ',']);
+  const owners = new Owners(), text = dice.text(20, ['a', 'b', ' ', ' ', '\n', "'", '-', '中', 'é', 'e\u0301', 'ع', '🙂', '❤️', '7', ',']);
   owners.change({start: 0, removed: '', inserted: text}, randomMarks(dice, text.length));
   const starts = wordStarts(text), chosen = starts.filter(start => owners.cells[start] !== null);
   assert.deepEqual(countWords(text, owners.spans), {words: starts.length, chosen: chosen.length});
@@ -31,8 +33,13 @@ test('words of any script are counted, and those whose first character was chose
 
 test('hyphens and apostrophes hold a word together, and nothing else does', () => {
   const words = text => countWords(text, []).words;
-  assert.deepEqual(["don't", 'don’t', 'well-known', 'a.b', "a'", "'a", 'a--b', '中文字', 'a中', '', ' , ', '1,984', 'naïve', "a'中", '中a', '神\ufe00', '\u0301'].map(words),
-    [1, 1, 1, 2, 1, 1, 2, 3, 2, 0, 0, 2, 1, 2, 2, 1, 1]);
+  assert.deepEqual(["don't", 'don’t', 'well-known', 'a.b', "a'", "'a", 'a--b', '中文字', 'a中', '', ' , ', '1,984', 'naïve', "a'中", '中a', '神\ufe00'].map(words),
+    [1, 1, 1, 2, 1, 1, 2, 3, 2, 0, 0, 2, 1, 2, 2, 1]);
+});
+
+test('only what has a letter or a digit is a word', () => {
+  const words = text => countWords(text, []).words;
+  assert.deepEqual(['🙂', '❤️', '👍🏽', '👩‍💻', '🇫🇷', '☀️ and ❤️', 'I ❤️ you', '❤️a', '\u0301', '1️⃣'].map(words), [0, 0, 0, 0, 0, 1, 2, 1, 0, 1]);
 });
 
 test('a word is chosen where its first character was', () => {
