@@ -6,6 +6,7 @@ import {
 import {isReheated} from './reheated_odds.js';
 import {steeringSentence} from './word_odds.js';
 import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
+import {firstWords} from './text_words.js';
 
 /** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
 export const NEW_ROWS_COMING = 'New rows are being computed. These are from before your change.';
@@ -462,18 +463,28 @@ export function changedPhrase(row, before) {
   return last < 0 ? '' : `changed by you to “${spokenBeginning(row, before, last + 1)}”`;
 }
 
+const MOST_SPOKEN = 12;   // words of a row that are announced
+
 /**
- * What a screen reader says of a settled view: the coverage, how each row begins, up to what sets it apart, and the odds of the
- * word that the rows go towards.
+ * A row as it is announced: its text, or of a longer one its first words, at least up to what sets it apart.
+ * @param {Partial<Pick<Row, 'apart'>> & SpokenRow} row
+ * @param {string} before the end of the text before the rows
+ */
+function announcedRow({pieces, pinned, apart = 0}, before) {
+  const own = pieces.findIndex(({tokens = 0}) => tokens >= apart) + 1 || pieces.length;
+  const [text, least] = [pieces, pieces.slice(0, own)].map(some => some.map(piece => piece.text).join(''));
+  const shown = firstWords(text, MOST_SPOKEN, least.trimEnd().length);
+  return `${spokenBeginning({pieces: [{text: shown}], pinned}, before) || 'end'}${shown === text ? '' : ', and so on'}`;
+}
+
+/**
+ * What a screen reader says of a settled view: the coverage, the text of each row, and the odds of the word that the rows go
+ * towards.
  * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>> & {rows: (Partial<Pick<Row, 'apart' | 'branch' | 'extra'>> & SpokenRow)[]}} drawn
  * @param {string} [before] the end of the text before the rows
  */
 export function announcementSentence({count, coverage, rows, wanted = {}, ...drawn}, before = '') {
   const under = isReheated(wanted) ? ` ${coverageCaption({given: '', ...drawn, wanted, rows})}` : '';
-  const beginnings = rows.map(row => {
-    const {pieces, apart = 0} = row, index = pieces.findIndex(({tokens = 0}) => tokens >= apart);
-    return spokenBeginning(row, before, Math.max(3, (index < 0 ? pieces.length : index) + 1)) || 'end';
-  });
   const steered = steeringSentence({...drawn, wanted, rows});
-  return `${coverageSubject(count, rows)} ${formatKnown(coverage)}${under}: ${beginnings.join('; ')}${steered && `. ${steered}`}`;
+  return `${coverageSubject(count, rows)} ${formatKnown(coverage)}${under}: ${rows.map(row => announcedRow(row, before)).join('; ')}${steered && `. ${steered}`}`;
 }

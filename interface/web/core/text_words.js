@@ -19,6 +19,18 @@ export function countWords(text, spans) {
 }
 
 /**
+ * The first words of a text: so many, or more where they have fewer than `least` characters. All of it where no word follows them.
+ * @param {string} text
+ * @param {number} most
+ * @param {number} [least]
+ */
+export function firstWords(text, most, least = 0) {
+  const ends = [...text.matchAll(WORD)].map(({index, 0: word}) => index + word.length);
+  const last = ends.findIndex((end, index) => index + 1 >= most && end >= least);
+  return last < 0 || last === ends.length - 1 ? text : text.slice(0, ends[last]);
+}
+
+/**
  * The beginning of a text as one line of at most so many characters. It ends with a whole word, if spaces separate its words.
  * @param {string} text
  * @param {number} [most]

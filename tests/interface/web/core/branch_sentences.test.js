@@ -224,7 +224,7 @@ test('the meter shows passes, tokens and time', () => {
 test('the announcement says the coverage and how the rows begin', () => {
   const pieces = texts => ({pieces: texts.map(text => ({text}))});
   const told = words.announcementSentence({count: 3, coverage: {p: 0.5}, rows: [pieces([' a', ' b', ' c', ' d']), pieces(['\n']), pieces([])]});
-  assert.equal(said(told), 'These 3 hold 50 %: a b c; line break; end');
+  assert.equal(said(told), 'These 3 hold 50 %: a b c d; line break; end');
   const heated = words.announcementSentence({count: 3, coverage: {p: 0.5}, wanted: {temperature: 1.2}, given: '', rows: [pieces([' a'])]});
   assert.equal(said(heated), 'These 3 hold 50 % of what comes next at temperature 1.2, in tokens: a');
   const steered = words.announcementSentence({count: 1, coverage: {p: 0.5}, word: {word: 'sea', within: 5, low: 0.2, high: 0.9}, rows: [{...pieces([' sea']), branch: {word: [0, 1]}}]});
@@ -233,7 +233,20 @@ test('the announcement says the coverage and how the rows begin', () => {
   assert.equal(said(story), 'This one holds 50 %: full stop, line break, line break, The');
   const alike = last => ({apart: 5, pieces: [' the', ' opport', 'unity', ' to', last, ' go'].map((text, index) => ({text, tokens: index + 1}))});
   const both = words.announcementSentence({count: 2, coverage: {p: 0.5}, rows: [alike(' see'), alike(' hear')]});
-  assert.equal(said(both), 'These 2 hold 50 %: the opportunity to see; the opportunity to hear');
+  assert.equal(said(both), 'These 2 hold 50 %: the opportunity to see go; the opportunity to hear go');
+});
+
+test('a row is announced as whole words, of a long one the first twelve, at least up to what sets it apart', () => {
+  const announced = row => said(words.announcementSentence({count: 1, coverage: {p: 0.5}, rows: [row]})).split(': ')[1];
+  const row = (texts, apart) => ({apart, pieces: texts.map((text, index) => ({text, tokens: index + 1}))});
+  assert.equal(announced(row([' the', ' opport', 'unity', ' to', ' see', ' it', '.'])), 'the opportunity to see it, full stop');
+  const numbers = count => Array.from({length: count}, (_, index) => ` ${index + 1}`);
+  assert.equal(announced(row(numbers(12))), '1 2 3 4 5 6 7 8 9 10 11 12');
+  assert.equal(announced(row([...numbers(12), '.'])), '1 2 3 4 5 6 7 8 9 10 11 12, full stop', 'no word is left out');
+  assert.equal(announced(row(numbers(13))), '1 2 3 4 5 6 7 8 9 10 11 12, and so on');
+  assert.equal(announced(row([...numbers(11), ' light', 'house', ' shone'])), '1 2 3 4 5 6 7 8 9 10 11 lighthouse, and so on');
+  assert.equal(announced(row(numbers(20), 15)), '1 2 3 4 5 6 7 8 9 10 11 12 13 14 15, and so on');
+  assert.equal(announced(row([...numbers(13), ' light', 'house', ' shone'], 14)), '1 2 3 4 5 6 7 8 9 10 11 12 13 lighthouse, and so on');
 });
 
 test('the announcement names signs as buttons do, and only semicolons stand between rows', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {countWords, excerpt, withCharacterStarts} from '../../../../interface/web/core/text_words.js';
+import {countWords, excerpt, firstWords, withCharacterStarts} from '../../../../interface/web/core/text_words.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {Owners, randomMarks} from '../../../support/scripts/owners.js';
 
@@ -51,6 +51,14 @@ test('a word is chosen where its first character was', () => {
   assert.equal(chosen('one two', [0, 7]), 2);
   assert.equal(chosen('one two', [0, 4]), 1);
   assert.equal(chosen('one two three', [0, 1], [1, 2], [4, 5], [8, 9]), 3);
+});
+
+test('the first words of a text end with a whole word, and are all of it where no word is left out', () => {
+  assert.equal(firstWords('one two, three', 2), 'one two');
+  assert.equal(firstWords('one two.\n', 2), 'one two.\n');
+  assert.equal(firstWords('one two three four', 1, 5), 'one two', 'at least so many characters');
+  assert.equal(firstWords('中文字', 2), '中文');
+  assert.equal(firstWords('', 2), '');
 });
 
 test('an excerpt of a short text is the text on one line', () => {
