@@ -40,6 +40,7 @@ export async function start({server}) {
 class AssistantTab {
   /** @type {number | null} */
   undoes = null;   // the text's revision after the step that the notice can undo
+  #takesFocus = false;   // whether the text box takes the focus after the turn that is being made
 
   /**
    * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement}} elements
@@ -50,6 +51,7 @@ class AssistantTab {
     this.branches = branches;
     this.roleName = find(sheet, '.whose');
     this.whichMessage = find(sheet, '.does');
+    this.label = find(sheet, '.over');
     this.sendButton = find(sheet, '#send');
     this.settings = new BranchSettings(controls);
     this.bans = new BanChips(find(controls, '.never'));
@@ -142,9 +144,12 @@ class AssistantTab {
    * @param {Span[]} [spans]
    */
   #turn(event, kind, earlier, text = '', spans = []) {
-    if (!this.draft.turn({kind, text, spans, earlier})) return false;
-    this.notice.clear();
     const touch = event instanceof PointerEvent && event.pointerType === 'touch';
+    this.#takesFocus = !touch && !this.draft.hasFocus;
+    const isDone = this.draft.turn({kind, text, spans, earlier});
+    this.#takesFocus = false;
+    if (!isDone) return false;
+    this.notice.clear();
     if (!touch) this.draft.box.focus({preventScroll: true});
     return true;
   }
@@ -165,10 +170,12 @@ class AssistantTab {
     const {messages, role} = this.earlier;
     this.messages.show(messages);
     this.sheet.dataset.role = role;
+    const which = messages.length ? 'the next message' : 'the first message';
+    // The label is the text box's name: where the box takes the focus its name is said, and is not to be announced as well.
+    if (this.roleName.textContent !== ROLE_NAMES[role] || this.whichMessage.textContent !== which) this.label.ariaLive = this.#takesFocus ? 'off' : 'polite';
     // An equal text would be announced again.
     setText(this.roleName, ROLE_NAMES[role]);
-    setText(this.whichMessage, messages.length ? 'the next message' : 'the first message');
-    this.draft.box.placeholder = `Write as the ${role}, or choose from a branch.`;
+    setText(this.whichMessage, which);
     this.sendButton.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);
   }
 }

@@ -134,12 +134,23 @@ def test_whose_message_is_written_is_announced_as_one_sentence_and_only_when_it_
     label = page.locator("label[for=chat-text]")
     browsers.expect(label).to_have_text("You write the first message as User")
     assert label.get_attribute("aria-atomic") == "true"
-    label.evaluate(HEAR)
-    page.locator("#chat-text").press_sequentially("Hello.")
-    assert page.evaluate("heard") == [], "it is the same message"
-    page.locator("#send").click()
+    visit.listen(".talking :is([aria-live=polite], [role=status])")
+    box = page.locator("#chat-text")
+    box.press_sequentially("Hello.")
+    assert page.evaluate("spoken") == [], "it is the same message"
+    box.press("Control+Enter")
     browsers.expect(label).to_have_text("You write the next message as Assistant")
-    assert set(page.evaluate("heard")) == {"You write the next message as Assistant"}
+    assert page.evaluate("spoken") == ["You write the next message as Assistant"], "the focus was in the box before"
+    box.press_sequentially("Good day.")
+    page.evaluate("window.spoken = []")
+    page.locator("#send").click()
+    browsers.expect(label).to_have_text("You write the next message as User")
+    browsers.expect(box).to_be_focused()
+    assert page.evaluate("spoken") == [], "the box, which takes the focus, has the sentence as its name"
+    assert "user" not in str(box.get_attribute("placeholder")).lower(), "and its placeholder does not say it again"
+    page.locator(".talking .undo").click()
+    browsers.expect(label).to_have_text("You write the next message as Assistant")
+    assert page.evaluate("spoken") == ["You write the next message as Assistant"], "the focus stays on the button"
 
 
 def test_a_slider_is_announced_by_itself_alone(visit: Visit) -> None:
