@@ -6,6 +6,7 @@ import {dispatch} from './events.js';
 import {listenToHelp} from './help.js';
 import {listenToTabKeys} from './tab_keys.js';
 import {openLinkedTabs} from './tab_links.js';
+import {skipToText} from './skip_to_text.js';
 
 /** @type {LoadingStatus} */
 const OUTDATED = {state: 'error', fraction: null, sentence: 'The server has a newer version of this page. Reload the page; your text is kept.'};
@@ -29,6 +30,7 @@ export function mount({element, props, watch}) {
   status = find(element, '#status');
   places = new IntersectionObserver(() => paint());
   new Tips(document.body);
+  skipToText(find(element, '.skip'));
   listenToTabKeys(document.body);
   listenToHelp(document.body, element.closest('.contain') ?? document.body);
   openLinkedTabs();

@@ -153,6 +153,28 @@ def test_whose_message_is_written_is_announced_as_one_sentence_and_only_when_it_
     assert page.evaluate("spoken") == ["You write the next message as Assistant"], "the focus stays on the button"
 
 
+def test_the_first_control_of_the_page_leads_to_the_text_of_the_open_tab(visit: Visit) -> None:
+    page, button = visit.page, visit.page.get_by_role("button", name="Skip to the text")
+    page.evaluate("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
+    assert button.bounding_box()["width"] <= 1, "it is seen only while it has the focus"
+    page.keyboard.press("Tab")
+    browsers.expect(button).to_be_focused()
+    assert button.bounding_box()["width"] > 50
+    browsers.expect(button).to_be_in_viewport(ratio=1)
+    fields = {
+        "Write": "#document textarea",
+        "Rewrite": "#rewrite-source",
+        "Highlights": "#highlights-text",
+        "Type assistant": "#chat-text",
+        "Internals": "#internals-text",
+        "Lab": "[role=tabpanel][aria-label=Lesson]",
+    }
+    for name, field in fields.items():
+        visit.open_tab(name)
+        button.press("Enter")
+        browsers.expect(page.locator(field)).to_be_focused()
+
+
 def test_a_slider_is_announced_by_itself_alone(visit: Visit) -> None:
     for name in ("Rewrite", "Highlights", "Type assistant", "Internals"):
         tab(visit, name)
