@@ -171,12 +171,15 @@ export const bannedCaption = drawn => withoutBanned(drawn).replace(/^, /, '');
 
 /**
  * The beginning of the sentence "These 5 hold 71 % …". Where a pinned row is shown that the model did not predict for this
- * text, the sentence is about the other rows.
+ * text, the sentence is about the other rows. Rows that top-p or temperature 0 leave out hold nothing: "2 of these 5 hold".
  * @param {number} count the number of rows that the model predicted
- * @param {{extra?: boolean}[]} rows all rows shown; `extra` marks the pinned row that the model did not predict
+ * @param {Partial<Pick<Row, 'extra' | 'cut' | 'excludes'>>[]} rows all rows shown; `extra` marks the pinned row that the model did not
+ *   predict
  */
 export function coverageSubject(count, rows) {
   const hasExtra = rows.some(({extra}) => extra);
+  const holding = count - rows.filter(row => row.cut && row.excludes && !row.extra).length;
+  if (holding && holding < count) return `${holding} of ${hasExtra ? 'the other' : 'these'} ${count} ${holding === 1 ? 'holds' : 'hold'}`;
   if (count === 1) return hasExtra ? 'The other one holds' : 'This one holds';
   return hasExtra ? `The other ${count} hold` : `These ${count} hold`;
 }
@@ -480,7 +483,7 @@ function announcedRow({pieces, pinned, apart = 0}, before) {
 /**
  * What a screen reader says of a settled view: the coverage, the text of each row, and the odds of the word that the rows go
  * towards.
- * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>> & {rows: (Partial<Pick<Row, 'apart' | 'branch' | 'extra'>> & SpokenRow)[]}} drawn
+ * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>> & {rows: (Partial<Pick<Row, 'apart' | 'branch' | 'extra' | 'cut' | 'excludes'>> & SpokenRow)[]}} drawn
  * @param {string} [before] the end of the text before the rows
  */
 export function announcementSentence({count, coverage, rows, wanted = {}, ...drawn}, before = '') {

@@ -31,6 +31,13 @@ test('the coverage sentence says how many branches there are and what they hold'
   assert.deepEqual([words.coverageSubject(1, [{}]), words.coverageSubject(5, [{}])], ['This one holds', 'These 5 hold']);
   const beside = [{extra: true}, {}];
   assert.deepEqual([words.coverageSubject(1, beside), words.coverageSubject(5, beside)], ['The other one holds', 'The other 5 hold']);
+  const cut = {cut: true, excludes: 'top-p 0.5'};
+  assert.equal(words.coverageSubject(5, [{}, {}, cut, cut, cut]), '2 of these 5 hold', 'rows with 0 % hold nothing');
+  assert.equal(words.coverageSubject(3, [{}, cut, cut]), '1 of these 3 holds');
+  assert.equal(words.coverageSubject(3, [{extra: true}, {}, {}, cut]), '2 of the other 3 hold');
+  assert.equal(words.coverageSubject(2, [{extra: true, ...cut}, {}, {}]), 'The other 2 hold');
+  assert.equal(words.coverageSubject(1, [cut]), 'This one holds');
+  assert.equal(words.coverageSubject(2, [cut, cut]), 'These 2 hold', 'all hold 0 %');
   const ofWhat = (given, banned, next = ' sea') => words.coverageCaption({given, wanted: {banned}, without: [], rows: [{pieces: [{text: next}]}]});
   assert.equal(ofWhat(''), 'of what the model thinks comes next, in tokens');
   for (const whole of [' and', ' ']) assert.equal(ofWhat(whole), 'of what the model thinks comes next, in tokens', 'no row continues the word');
