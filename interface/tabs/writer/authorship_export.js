@@ -1,13 +1,13 @@
-// Who wrote each character of a document, as a file: Markdown, HTML without scripts, or JSON. The same document gives the
-// same bytes.
+// Who wrote each character of a document, as a file: Markdown, HTML without scripts, or JSON, which is read again too. The
+// same document gives the same bytes.
 /** @import {AuthoredPiece, AuthorRun} from '../../web/core/types.d.ts' */
 import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, pieceSentence} from '../../web/core/authored_pieces.js';
 import {formatPercent, percentsOfAll, visibleText} from '../../web/core/figures_and_labels.js';
 import {escapeMarkup} from '../../web/core/markup.js';
 import {htmlPage} from './html_page.js';
 
-const FORMAT = 'lookahead-authorship';
-const VERSION = 1;
+export const AUTHORSHIP_FORMAT = 'lookahead-authorship';
+export const AUTHORSHIP_VERSION = 1;
 
 /**
  * @typedef {object} AuthoredDocument
@@ -34,7 +34,28 @@ export function authorshipJson({name, text, model, instruction = null, authors})
     positions: 'UTF-16 code units', order: 'number of the step that brought the piece, in the order of time',
     probability: 'of the whole accepted piece after the text before it, at temperature 1 and top-p 1',
   };
-  return `${JSON.stringify({format: FORMAT, version: VERSION, name, text, model, instruction, notes, authors: AUTHOR_MEANINGS, characters: counts, pieces}, null, 1)}\n`;
+  return `${JSON.stringify({format: AUTHORSHIP_FORMAT, version: AUTHORSHIP_VERSION, name, text, model, instruction, notes, authors: AUTHOR_MEANINGS, characters: counts, pieces}, null, 1)}\n`;
+}
+
+/**
+ * The fields of a document that such JSON holds, unchecked. Its authors are those of the text before any step of a history. If
+ * the pieces are not the whole text, the fields do not say who wrote what.
+ * @param {Record<string, any>} value
+ * @returns {{text: any, [field: string]: any}}
+ */
+export function authorshipFields({name, text, model, instruction, pieces}) {
+  const fields = {name, text, model, instruction};
+  const isWhole = Array.isArray(pieces) && pieces.every(piece => typeof piece?.text === 'string') && pieces.map(piece => piece.text).join('') === text;
+  if (!isWhole) return fields;
+  let end = 0;
+  const spans = [], authors = [];
+  for (const {text: {length}, author, order, model: from, probability} of pieces) {
+    const start = end;
+    end += length;
+    if (author === 'chosen') spans.push([start, end]);
+    authors.push({length, author, step: order, ...(author === 'chosen' ? {model: from, logprob: Math.log(probability ?? 0)} : {})});
+  }
+  return {...fields, spans, history: {steps: [], position: 0, authors}};
 }
 
 /** The page may have shown other figures: those under its settings. */

@@ -1,5 +1,7 @@
-// A document as a file: JSON with everything, or plain text. Files that are opened are checked field by field.
+// A document as a file: JSON with everything, or plain text. Files that are opened are checked field by field; JSON of who
+// wrote what opens too.
 /** @import {DocumentFields, View} from '../../web/core/types.d.ts' */
+import {AUTHORSHIP_FORMAT, AUTHORSHIP_VERSION, authorshipFields} from './authorship_export.js';
 import {documentFrom} from './document_record.js';
 import {isPlainObject} from '../../web/core/json_values.js';
 import {historyToReplay} from '../../web/core/replay.js';
@@ -58,6 +60,7 @@ export async function readDocumentFile(file) {
   const text = decodeText(await bytesOf(file), file.name);
   const value = parseObject(text), name = file.name.replace(/\.[^.]*$/, '');
   if (value?.format === FORMAT) return documentOf(value, file.name, name);
+  if (value?.format === AUTHORSHIP_FORMAT) return documentOf({...authorshipFields(value), version: value.version}, file.name, name, AUTHORSHIP_VERSION);
   if (!/\.json$/i.test(file.name) && file.type !== 'application/json') return documentFrom({name, text});
   const problem = value === undefined ? 'is broken: it is not whole JSON' : 'is JSON, but not a document of Lookahead';
   throw new Error(`“${file.name}” ${problem}. Nothing was opened.`);
@@ -99,10 +102,11 @@ function parseObject(text) {
  * @param {Record<string, any>} value
  * @param {string} file its name
  * @param {string} name for a document without one
+ * @param {number} newest version of the format that can be read
  */
-function documentOf(value, file, name) {
+function documentOf(value, file, name, newest = VERSION) {
   if (typeof value.text !== 'string') throw new Error(`“${file}” is a document of Lookahead without a text. Nothing was opened.`);
-  if (Number.isFinite(value.version) && value.version > VERSION) {
+  if (Number.isFinite(value.version) && value.version > newest) {
     throw new Error(`“${file}” was made by a newer Lookahead than this one. Nothing was opened.`);
   }
   const played = value.play === true ? {play: true} : {};

@@ -434,6 +434,19 @@ def test_plain_text_can_be_exported_and_imported(tab: Tab) -> None:
     assert len(tab.names()) == 2
 
 
+def test_the_authorship_of_a_document_is_imported_with_its_authors(tab: Tab) -> None:
+    tab.fill("The")
+    tab.accept(" sea")
+    authors = "paper.draft.authors.map(({length, author}) => [length, author])"
+    name, content = tab.export("authorship-json")
+    assert tab.get(authors) == [[3, "typed"], [4, "chosen"]]
+    tab.fill("Something else")
+    tab.bring(name, content)
+    assert (tab.text, tab.get("paper.draft.spans")) == ("The sea", [[3, 7]])
+    assert tab.get(authors) == [[3, "typed"], [4, "chosen"]]
+    assert tab.export("authorship-json")[1] == content
+
+
 BAD_FILES = {
     "broken": ("x.json", b'{"format": "lookahead", "text": "ab', "broken"),
     "foreign": ("x.json", b'{"cells": []}', "not a document of Lookahead"),

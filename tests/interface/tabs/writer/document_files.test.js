@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {exportDocument, exportReplay, fileName, readDocumentFile} from '../../../../interface/tabs/writer/document_files.js';
+import {authorshipJson} from '../../../../interface/tabs/writer/authorship_export.js';
 import {documentFrom} from '../../../../interface/tabs/writer/document_record.js';
 
 const fileOf = (content, name, type = '') => new File([content], name, {type});
@@ -135,4 +136,32 @@ test('a replay holds no undone step, no abandoned text and no time', () => {
   assert.equal(exportReplay(structuredClone(PLAYED)), first);
   Date.now = now;
   assert.equal(JSON.parse(exportReplay({...PLAYED, settings: null})).seed, null);
+});
+
+const AUTHORED = {
+  name: 'Mine', text: 'Once upon a time', model: 'a/model',
+  authors: [
+    {length: 4, author: 'typed', step: 1}, {length: 7, author: 'chosen', step: 2, model: 'a/model', logprob: Math.log(0.25)},
+    {length: 5, author: 'chosen', step: 3, model: 'b/model', logprob: null},
+  ],
+};
+const opened = (change = {}) => readDocumentFile(fileOf(JSON.stringify({...JSON.parse(authorshipJson(AUTHORED)), ...change}), 'a.json'));
+
+test('a file of who wrote what opens as a document with these authors', async () => {
+  const found = await opened();
+  assert.deepEqual([found.name, found.text, found.model], ['Mine', AUTHORED.text, 'a/model']);
+  assert.deepEqual([found.spans, found.history], [[[4, 11], [11, 16]], {steps: [], position: 0, authors: AUTHORED.authors}]);
+  assert.equal(authorshipJson({...found, authors: found.history.authors}), authorshipJson(AUTHORED), 'and is written as the same file again');
+});
+
+test('of such a file whose pieces are not its text, the text alone opens', async () => {
+  const {pieces} = JSON.parse(authorshipJson(AUTHORED)), plain = documentFrom({name: 'Mine', text: AUTHORED.text, model: 'a/model'});
+  for (const wrong of [undefined, 'Once', [], pieces.slice(1), [null, ...pieces], [{...pieces[0], text: 'Twice'}, ...pieces.slice(1)]])
+    assert.deepEqual(await opened({pieces: wrong}), plain, JSON.stringify(wrong));
+  assert.deepEqual((await opened({pieces: [{...pieces[0], author: 'nobody'}, ...pieces.slice(1)]})).history, plain.history);
+});
+
+test('such a file without a text, or of a newer version, is refused', async () => {
+  await assert.rejects(opened({text: 7}), {message: '“a.json” is a document of Lookahead without a text. Nothing was opened.'});
+  await assert.rejects(opened({version: 2}), {message: '“a.json” was made by a newer Lookahead than this one. Nothing was opened.'});
 });
