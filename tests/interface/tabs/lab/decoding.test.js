@@ -3,6 +3,7 @@ import {test} from 'node:test';
 
 import {changedSentence, csvOf, droppedRows, optionsSentence, textRows} from '../../../../interface/tabs/lab/decoding_sentences.js';
 import {drawsSentence, oddsPlot, oddsRows, spreadOf} from '../../../../interface/tabs/lab/odds.js';
+import {plotlyFigure} from '../../../../interface/tabs/lab/plots.js';
 import {decodingSvg, decodingTree, nodeSentence, shownTree, textName} from '../../../../interface/tabs/lab/decoding_tree.js';
 
 const ALL = {greedy: true, sample: true, beam: true, dropped: true};
@@ -94,6 +95,14 @@ test('the legend says what the lines through the diamonds are', () => {
   assert.deepEqual(oddsPlot(view).lines.map(({name}) => name), ['the model’s chances', 'with the options', 'drawn ± 2 standard deviations']);
   assert.deepEqual(oddsPlot(view).lines[2].spread, [0.1]);
   assert.equal(oddsPlot({...view, draws: null}).lines.length, 2);
+});
+
+test('the axis of chances is in per cent', () => {
+  const palette = {dark: false, ink: '#000', soft: '#666', line: '#eee', lines: ['#a00']};
+  globalThis.document = {documentElement: null};
+  globalThis.getComputedStyle = () => ({getPropertyValue: () => ''});
+  const {yaxis} = plotlyFigure(oddsPlot({...VIEW, odds: [odds(0.5, 0.5)]}), palette).layout;
+  assert.deepEqual([yaxis.tickformat, yaxis.hoverformat], ['.3~p', '.3~p'], 'Plotly writes 0.5 as 50%');
 });
 
 test('frequencies are compared with the odds by their standard deviation', () => {
