@@ -5,6 +5,7 @@ const STEP = 0.1;          // between two of them
 const KEPT = 64;           // tokens that a node of a larger vocabulary keeps
 const HEAT_UNIT = 5000;    // steps a nat of a packed sum
 const DROP_UNIT = 2000;    // steps a nat of a packed drop
+const MOST_CERTAIN = 0.99999;   // the packed sums do not tell a likelier token from a certain one: it is shown as “> 99 %”, as the coverage is
 const ROUNDING = 0.5 / DROP_UNIT + 0.5 / HEAT_UNIT;   // nats by which rounding can make a token seem less likely
 
 /**
@@ -41,7 +42,7 @@ export function oddsAfter(node, temperature, topP) {
   if (temperature <= 0) return greedyOdds(node);
   const heated = logSumAt(node, temperature);
   /** @param {number} logprob */
-  const odds = logprob => Math.min(1, Math.exp((logprob - likeliest(node)) / temperature - heated));
+  const odds = logprob => Math.min(MOST_CERTAIN, Math.exp((logprob - likeliest(node)) / temperature - heated));
   if (topP >= 1) return logprob => ({p: odds(logprob), bound: false});
   const {mass, edge, bound} = nucleus(node, temperature, topP);
   if (bound) return logprob => ({p: Math.min(1, odds(logprob) / mass), bound});

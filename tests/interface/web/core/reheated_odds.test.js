@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {oddsAfter, oddsOfAll, rawOdds, oddsOfAny, unpackNode} from '../../../../interface/web/core/reheated_odds.js';
+import {formatPercent} from '../../../../interface/web/core/figures_and_labels.js';
 import {Dice, withDice} from '../../../support/scripts/dice.js';
 import {heated, nucleus, order, packed, randomRow} from '../../../support/scripts/rows.js';
 
@@ -70,6 +71,15 @@ test('no odds are above one', () => withDice(6, dice => {
       assert.ok(p <= 1, `${p} at ${temperature}, ${topP}`);
     }
   }
+}));
+
+test('at temperatures between 0 and 1 no token is said to be certain, as no coverage is', () => withDice(6, dice => {
+  const row = randomRow(dice, {spread: 20}), node = unpackNode(packed(row)), most = Math.max(...row);
+  for (const temperature of [0.01, 0.1, 0.5]) {
+    const {p} = oddsAfter(node, temperature, 1)(most + 1e-4);
+    if (p > 0.995) assert.equal(formatPercent({p}), '>\u00a099\u00a0%', `${p} at ${temperature}`);
+  }
+  assert.equal(formatPercent(oddsAfter(node, 0.1, 1)(most + 1)), '>\u00a099\u00a0%', 'also where rounding makes it likelier');
 }));
 
 test('at temperature 0 the likeliest is certain and all others are impossible', () => withDice(12, dice => {
