@@ -151,7 +151,10 @@ test('a file of who wrote what opens as a document with these authors', async ()
   const found = await opened();
   assert.deepEqual([found.name, found.text, found.model], ['Mine', AUTHORED.text, 'a/model']);
   assert.deepEqual([found.spans, found.history], [[[4, 11], [11, 16]], {steps: [], position: 0, authors: AUTHORED.authors}]);
-  assert.equal(authorshipJson({...found, authors: found.history.authors}), authorshipJson(AUTHORED), 'and is written as the same file again');
+  assert.equal(authorshipJson({...found, instruction: null, authors: found.history.authors}), authorshipJson(AUTHORED), 'and is written as the same file again');
+  assert.deepEqual([found.instruction, found.instructed], ['', false]);
+  const told = await opened({instruction: 'Be brief.'});
+  assert.deepEqual([told.instruction, told.instructed], ['Be brief.', true], 'the page asks before it is used');
 });
 
 test('of such a file whose pieces are not its text, the text alone opens', async () => {
