@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -62,6 +62,24 @@ class LookaheadDispatcher(Protocol):
         """Set for whom tasks of a tree are dispatched, and what its next lookahead prefetches in the same task.
 
         `caller` is passed on with each task, and `prefetch` is a `PrefetchRequest`, or None to prefetch nothing.
+        """
+        ...
+
+    def steps(
+        self,
+        function: Callable[..., Iterator[Any]],
+        prompt: str,
+        options: Mapping[str, Any],
+        *,
+        seconds: float,
+        caller: Any = None,
+    ) -> Iterator[Any]:
+        """Run `function(model, prompt, **options)`, a generator, in a worker, and yield what it yields.
+
+        It is a task of its own. `function` is a function of a module; the options and what it yields can be pickled.
+        None is yielded where a moment passes without a result. If the worker ends, the function is run again from its
+        beginning. `seconds` is an upper estimate of its time, and `caller` is passed on with the task. Raises the
+        function's error, and WorkerLost or another NoRoom if there is no worker.
         """
         ...
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from lookahead_core.document.document import Document
 from lookahead_core.engines.cache import FlatCache
+from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.errors import LookaheadError
-from lookahead_core.experiments.cache_experiment import require_cache
+from lookahead_core.experiments.cache_experiment import LOADING_SECONDS, require_cache
+from lookahead_core.experiments.in_worker import steps_in_worker
 from lookahead_core.model import Model
 from lookahead_core.steps import last_step
 from lookahead_core.validation import check_integer, parse_options
@@ -80,15 +82,24 @@ def attention_record(model: Model, prompt: str, **options: Any) -> AttentionReco
 
     `options` are those of `AttentionOptions`. The rows are read from the bit sets of which the engine makes its masks.
     Raises ValueError for a wrong option, LookaheadError for an empty prompt or one of more than MAX_PROMPT_TOKENS, and
-    ModelError if the engine has no cache or computes in another process.
+    ModelError if the engine has no cache.
     """
     return last_step(attention_steps(model, prompt, **options))
 
 
-def attention_steps(model: Model, prompt: str, **options: Any) -> Iterator[AttentionRecord]:
-    """Do the same as `attention_record`, as a generator: yield the record so far after each forward pass."""
+def attention_steps(model: Model, prompt: str, *, caller: Any = None, **options: Any) -> Iterator[AttentionRecord]:
+    """Do the same as `attention_record`, as a generator: yield the record so far after each forward pass.
+
+    On shared GPUs all is computed in a worker, for `caller`, and records are yielded more than once.
+    """
     checked = parse_options(AttentionOptions, options, "attention_record")
     require_cache(model)
+    if (dispatcher := dispatcher_of(model.engine)) is not None:
+        empty = AttentionRecord()
+        yield from steps_in_worker(
+            dispatcher, attention_steps, prompt, options, empty, seconds=LOADING_SECONDS, caller=caller
+        )
+        return
     document = Document(model, prompt)
     count = len(document.token_ids)
     if count > MAX_PROMPT_TOKENS:

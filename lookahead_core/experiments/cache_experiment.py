@@ -21,6 +21,7 @@ from lookahead_core.engines.engine import Engine, prefill_in_chunks
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import LookaheadError, ModelError
 from lookahead_core.experiments.energy import EnergyCounter, energy_counter
+from lookahead_core.experiments.in_worker import steps_in_worker
 from lookahead_core.experiments.precision_comparison import PrecisionStep, engines_of_precisions, precision_steps
 from lookahead_core.model import Model
 from lookahead_core.steps import last_step
@@ -37,6 +38,8 @@ HALF_PRECISION_BOUND = 0.1
 the default model, and a mask that is wrong changes them by 15 % or more."""
 MAX_BRANCHES = 200
 """The most branches of an experiment."""
+LOADING_SECONDS, DEPTH_SECONDS = 10.0, 0.2
+"""Upper estimates for shared GPUs: of the seconds until a worker computes, and of both sides of one depth."""
 UNCACHED_PASS_TOKENS = 512
 """Tokens of an uncached pass at most, unless one path has more: others who use the model wait for one such pass."""
 
@@ -183,15 +186,23 @@ def cache_experiment(model: Model, prompt: str, **options: Any) -> CacheExperime
 
 
 def cache_experiment_steps(
-    model: Model, prompt: str, *, reference: UncachedEngine | None = None, **options: Any
+    model: Model, prompt: str, *, reference: UncachedEngine | None = None, caller: Any = None, **options: Any
 ) -> Iterator[CacheExperiment]:
     """Do the same as `cache_experiment`, as a generator: yield the result so far after each forward pass.
 
     Between passes the caller can show progress, serve others, or stop. Only the last result is complete. `reference`
-    computes without the cache; if None, one is made from `model.hf_model`.
+    computes without the cache; if None, one is made from `model.hf_model`. On shared GPUs all is computed in a worker,
+    without `reference`, for `caller`, and results are yielded more than once.
     """
     checked = parse_options(CacheExperimentOptions, options, "cache_experiment")
     require_cache(model)
+    if (dispatcher := dispatcher_of(model.engine)) is not None:
+        empty = CacheExperiment(0, (), (), (), "")
+        estimate = LOADING_SECONDS + checked.runs * checked.depth * DEPTH_SECONDS
+        yield from steps_in_worker(
+            dispatcher, cache_experiment_steps, prompt, options, empty, seconds=estimate, caller=caller
+        )
+        return
     head = _head_of(model, prompt, checked.depth)
     reference = reference or UncachedEngine(model.hf_model)
     engines = engines_of_precisions(model.hf_model) if checked.precisions else []
@@ -231,13 +242,11 @@ def cache_experiment_steps(
 
 
 def require_cache(model: Model) -> None:
-    """Raise ModelError if the model's engine has no cache to compare with, or computes in another process."""
+    """Raise ModelError if the model's engine has no cache to compare with."""
     if model.engine_reason:
         raise ModelError(
             f"This model runs without a cache, because {model.engine_reason}; choose another model for this experiment."
         )
-    if dispatcher_of(model.engine) is not None:
-        raise ModelError("This experiment does not run on shared GPUs: run the app on hardware of its own.")
 
 
 class _Meter:

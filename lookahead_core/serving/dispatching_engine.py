@@ -8,7 +8,7 @@ import pickle
 import queue
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ from lookahead_core.serving.worker_tasks import (
     Progress,
     Rows,
     RowsTask,
+    StepsTask,
     Task,
     as_tensor,
     seconds_for,
@@ -193,8 +194,8 @@ def _state(tree: TokenTree) -> TreeDispatch:
 class DispatchingEngine:
     """An `Engine` whose forward passes workers make; it is its own `LookaheadDispatcher`.
 
-    A lookahead is one task, with its prefetch. All other work is dispatched pass by pass: right, but with the costs of
-    a task for each pass.
+    A lookahead is one task, with its prefetch, and so is an experiment of `steps`. All other work is dispatched pass by
+    pass: right, but with the costs of a task for each pass.
     """
 
     def __init__(self, dispatch: Dispatch) -> None:
@@ -238,6 +239,29 @@ class DispatchingEngine:
             return None
         running = state.running
         return running if running is not None and running.view == tree.view else self.begin(lookaheads)
+
+    def steps(
+        self,
+        function: Callable[..., Iterator[Any]],
+        prompt: str,
+        options: Mapping[str, Any],
+        *,
+        seconds: float,
+        caller: Any = None,
+    ) -> Iterator[Any]:
+        """See `LookaheadDispatcher.steps`. Where the generator is closed, the worker stops after its next result."""
+        task = StepsTask(function, prompt, dict(options), seconds)
+        for attempt in range(1, ATTEMPTS + 1):
+            answers = TaskAnswers(self._dispatch, task, caller)
+            try:
+                while (answer := answers.next(WAIT)) is not _END:
+                    yield answer
+                return
+            except WorkerLost:
+                if attempt == ATTEMPTS:
+                    raise
+            finally:
+                answers.close()
 
     def evaluate(self, nodes: Sequence[Node]) -> torch.Tensor:
         with torch.inference_mode():

@@ -9,7 +9,7 @@ import dataclasses
 import pickle
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,7 +192,21 @@ class RowsTask:
             yield Rows(indices, scores.logits[some].cpu().numpy(), hidden)
 
 
-Task = LookaheadTask | RowsTask
+@dataclass(frozen=True, slots=True)
+class StepsTask:
+    """A whole experiment: the arguments of `LookaheadDispatcher.steps`."""
+
+    function: Callable[..., Iterator[Any]]
+    prompt: str
+    options: Mapping[str, Any]
+    seconds: float
+
+    def answers(self, worker: Worker) -> Iterator[Any]:
+        """Yield what the function yields, computed with the worker's model."""
+        yield from self.function(worker.model, self.prompt, **self.options)
+
+
+Task = LookaheadTask | RowsTask | StepsTask
 
 
 class Worker:
@@ -253,6 +267,8 @@ def seconds_for(task: Task) -> float:
     """
     if isinstance(task, RowsTask):
         return 5 + sum(len(paths.nodes) for paths in task.paths) / 2000
+    if isinstance(task, StepsTask):
+        return task.seconds
     tokens = sum(len(state.passage.tokens) for state, _ in task.lookaheads)
     levels = sum(options.depth + options.budget / options.width for _, options in task.lookaheads)
     return 5 + tokens / 2000 + levels / 20 + (task.seconds if task.prefetch is not None else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +15,12 @@ from lookahead_core import Document, Lookahead, LookaheadError, Model, load_mode
 from lookahead_core.document.joint_prefetch import prefetch_joint_views
 from lookahead_core.document.prefetch import prefetch_views
 from lookahead_core.errors import CacheFull, NoRoom, WorkerLost
+from lookahead_core.experiments.attention_record import attention_record
+from lookahead_core.experiments.cache_experiment import (
+    CacheExperiment,
+    cache_experiment,
+    cache_experiment_steps,
+)
 from lookahead_core.serving.dispatching_engine import ATTEMPTS, DispatchingEngine
 from lookahead_core.serving.json_view import lookahead_as_json
 from lookahead_core.serving.scheduler import Scheduler
@@ -361,3 +368,49 @@ def test_a_lookahead_takes_few_attempts(tiny_model: Model) -> None:
     with pytest.raises(WorkerLost):
         Document(replace(tiny_model, engine=DispatchingEngine(dispatch)), TEXT).predict(row=True)
     assert len(calls) == 2 * ATTEMPTS
+
+
+def without_costs(found: CacheExperiment) -> CacheExperiment:
+    """A result without its times and its energy."""
+    steps = tuple(replace(step, cached=step.cached.tokens, uncached=step.uncached.tokens) for step in found.steps)
+    return replace(found, steps=steps, runs=tuple(len(run.cached) for run in found.runs))
+
+
+EXPERIMENT = {"k": 3, "depth": 4, "levels": 2, "runs": 2}
+
+
+@pytest.mark.parametrize("lost", [0, 2])
+def test_an_experiment_is_one_task_with_the_local_result_also_if_workers_end_in_it(
+    shared: Shared, tiny_model: Model, lost: int
+) -> None:
+    expected = cache_experiment(tiny_model, TEXT, **EXPERIMENT)
+    found: list[CacheExperiment] = []
+    for step in cache_experiment_steps(shared.model, TEXT, caller="me", **EXPERIMENT):
+        if shared.gpu.forks <= lost:
+            shared.gpu.kill()
+        found.append(step)
+    assert without_costs(found[-1]) == without_costs(expected)
+    assert found[0].steps == () and found[-1].equal
+    assert len(shared.gpu.calls) == lost + 1
+    assert attention_record(shared.model, "Once upon") == attention_record(tiny_model, "Once upon")
+    assert len(shared.gpu.calls) == lost + 2
+    assert shared.engine.passes == 0
+
+
+def test_an_experiment_whose_workers_always_end_raises_after_some_attempts(shared: Shared) -> None:
+    steps = cache_experiment_steps(shared.model, TEXT, **EXPERIMENT)
+    with pytest.raises(WorkerLost):
+        collections.deque(map(lambda found: shared.gpu.kill(), steps), maxlen=0)
+    assert len(shared.gpu.calls) == ATTEMPTS
+
+
+def test_the_worker_of_an_abandoned_experiment_stops_and_its_errors_are_those_of_the_library(shared: Shared) -> None:
+    steps = cache_experiment_steps(shared.model, TEXT, k=2, depth=100)
+    assert any(found.steps for found in steps)
+    steps.close()  # type: ignore[attr-defined]
+    with pytest.raises(LookaheadError, match="at most 40 are allowed here"):
+        attention_record(shared.model, TEXT * 20)
+    assert shared.gpu.stopped == 1
+    with pytest.raises(ValueError, match="depth"):
+        cache_experiment(shared.model, TEXT, depth=0)
+    assert len(shared.gpu.calls) == 2, "a wrong option needs no GPU"

@@ -47,15 +47,18 @@ class CacheSession(PageSession):
         the same as before. The last one has the state "settled". `request` must be a CacheRequest. Raises the errors of
         `cache_experiment`.
         """
+        from lookahead_core.engines.dispatch import dispatcher_of
         from lookahead_core.engines.uncached import UncachedEngine
         from lookahead_core.experiments.cache_experiment import cache_experiment_steps, require_cache
 
         assert isinstance(request, CacheRequest)
         require_cache(self.model)
-        self._reference = self._reference or UncachedEngine(self.model.hf_model)
+        if dispatcher_of(self.model.engine) is None:
+            self._reference = self._reference or UncachedEngine(self.model.hf_model)
         view: View = {}
         shown: CacheExperiment | None = None
-        for found in cache_experiment_steps(self.model, request.text, reference=self._reference, **request.experiment):
+        others = {"reference": self._reference, "caller": request.visitor}
+        for found in cache_experiment_steps(self.model, request.text, **others, **request.experiment):
             if not found.steps or found == shown:
                 yield {}
             else:
