@@ -328,7 +328,8 @@ export class BranchView {
     const {top, bottom, height} = note.getBoundingClientRect(), end = button?.getBoundingClientRect().bottom ?? 0;
     const floats = isHeld ? bottom > innerHeight : top > innerHeight - LINE && (refusal !== null || end < innerHeight - height);
     setAttribute(root, 'data-floats', floats);
-    if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - note.getBoundingClientRect().top));
+    // The note stands at the lower edge once the page is scrolled; before, it may be lower, since it never stands above the view.
+    if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - (innerHeight - height)));
     // By keyboard nobody can see the rest of the note while the focus is on the button.
     if (!floats && isPointedNew && button && button === document.activeElement && this.rows.contains(button)) this.#scrollToNote(button.getBoundingClientRect().top, bottom);
   }

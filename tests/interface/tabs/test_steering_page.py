@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lookahead_core import Document, Model
-from tests.support.browser import PATIENCE, Visit, expect
+from tests.support.browser import PATIENCE, Visit, expect, requests_held, wait_until_idle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -46,6 +46,22 @@ def test_towards_a_word_the_rows_lead_to_it_and_the_head_says_how_likely_it_is(v
     expect(odds).to_be_hidden()
     visit.wait_until_settled()
     assert visit.rows == 5
+
+
+def test_a_word_that_is_taken_away_before_its_rows_are_there_steers_nothing(visit: Visit) -> None:
+    visit.type(PROMPT)
+    visit.wait_until_settled()
+    before = [visit.pieces(row) for row in range(visit.rows)]
+    with requests_held(visit.page):
+        steer(visit, "sea")
+        visit.wait_until_asked()
+        visit.control("steer-word").fill("")
+        visit.wait_until_asked()
+    visit.wait_until_asked()
+    wait_until_idle()
+    visit.wait_until_settled()
+    assert [visit.pieces(row) for row in range(visit.rows)] == before
+    expect(visit.page.locator("#coverage .word-odds")).to_be_hidden()
 
 
 def test_a_word_to_avoid_is_in_no_row_and_the_coverage_says_so(visit: Visit) -> None:
