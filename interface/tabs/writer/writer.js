@@ -16,7 +16,7 @@ import {find, make, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {onDetail} from '../../web/ui/events.js';
-import {PHONE, placeControls} from './controls_position.js';
+import {PHONE, placeControls} from '../../web/ui/controls_position.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
 const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads past the settings to the field of your guess.';

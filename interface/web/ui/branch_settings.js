@@ -3,6 +3,7 @@
 /** @import {RowSettings, ViewOptionsOfRequest} from '../core/types.d.ts' */
 import {find, findAll} from './elements.js';
 import {dispatch} from './events.js';
+import {placeControls} from './controls_position.js';
 import {keepAcrossReloads} from '../net/tab_storage.js';
 import {settingsFrom} from '../core/stored_settings.js';
 import {setTip} from './tips.js';
@@ -20,6 +21,7 @@ export class BranchSettings extends EventTarget {
     this.element = element;
     this.#prefix = element.id.replace(/controls$/, '');
     this.#depthTip = this.#depthLabel.dataset.tip ?? '';
+    placeControls(element);
     element.addEventListener('input', () => this.#adjust());
     for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
     keepAcrossReloads(`${this.#prefix}settings`, {holds: () => false, take: () => this.#state, give: stored => this.#load(stored)});

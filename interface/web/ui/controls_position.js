@@ -1,27 +1,26 @@
 // Where the controls stand: above the rows, and on a phone below them. They are moved in the document, so that the Tab
 // key and screen readers go through the page as it is seen.
-import {closestTo} from '../../web/ui/events.js';
-import {find} from '../../web/ui/elements.js';
+import {closestTo} from './events.js';
 
 export const PHONE = '(max-width: 760px), (max-height: 440px)';   // upright or sideways; in page.css too
 
 /**
- * Keep the controls first in their card, and on a phone last; the form of a guess, which hides the rows, is always
- * next to them.
+ * Keep the controls first in their card, and on a phone last; the form of a guess, if they have one, is always next to the rows,
+ * which it hides.
  * @param {HTMLElement} controls
  */
 export function placeControls(controls) {
   const card = controls.closest('.card'), block = card && [...card.children].find(child => child.contains(controls));
   if (!block) return;
-  const guess = find(controls, '.guess'), phone = matchMedia(PHONE);
+  const guess = controls.querySelector('.guess'), phone = matchMedia(PHONE);
   const place = () => {
     const focused = document.activeElement;
     if (phone.matches) {
       card.append(block);
-      controls.prepend(guess);
+      if (guess) controls.prepend(guess);
     } else {
       card.prepend(block);
-      controls.append(guess);
+      if (guess) controls.append(guess);
     }
     if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus({preventScroll: true});
   };
