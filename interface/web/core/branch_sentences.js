@@ -274,7 +274,7 @@ export function costFigures({cost, alone}, ahead) {
  * @param {string} [letters] of the word that the row continues
  */
 export function shareLabel({share, apart, pieces, next_word: word}, letters = '') {
-  if (word && isUnknown(share) && share.most === undefined) return `The chance is not known yet ${nextWordClause(word.text, letters)}`;
+  if (word && isUnknown(share) && share.most === undefined) return `The chance ${nextWordClause(word.text, letters)}${word.text ? ',' : ''} is not known yet`;
   if (word) return `${formatKnown(share)} chance ${nextWordClause(word.text, letters)}`;
   const [first] = pieces, count = buttonsFor(pieces, apart);
   const single = `${first?.ids.length === 1 && first.ends >= 1 ? 'this next token' : 'this beginning'}${first?.text ? `, ${nameOfText(letters + first.text)}` : ''}`;

@@ -130,7 +130,7 @@ def test_share_coverage_and_authorship_are_explained_over_no_row(visit: Visit, w
     for selector, words in {
         "#coverage .sum": "Coverage: the shares of these rows together",
         "#branches [data-branch='2'] .share": "not how good it is",
-        "#document ~ .strip": "grey was typed, green was chosen",
+        "#document ~ .strip": "grey was typed, pasted or there before, green was chosen",
     }.items():
         page.mouse.move(0, 0)
         figure = page.locator(selector)

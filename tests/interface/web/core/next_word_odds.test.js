@@ -128,7 +128,7 @@ test('a share that is not known yet is the least that it can be, and the rows ke
   near(drawn.coverage.p, 0.21, 'coverage');
   assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.rest.p), rounded(drawn.wordError)], [true, true, 0.79, 0]);
   assert.deepEqual(drawn.rows.map(({share}) => formatKnown(share).replace('\u00a0', ' ').replace('\u00a0', ' ')), ['…', '≥ 1 %', '20 %']);
-  assert.match(shareLabel(drawn.rows[0]), /^The chance is not known yet of this next word, “/);
+  assert.match(shareLabel(drawn.rows[0]), /^The chance of this next word, “.+”, is not known yet$/);
   assert.match(summarySentence({state: 'settled'}, drawn), /comes next: a word \(known to ±0\.001\u00a0% or better; ≥: at least so much\), as/);
   assert.equal(shapeRows(view, {odds: 'words', order: 'path'}).rows.length, 3);
 });
