@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -45,10 +46,14 @@ def chatty() -> Model:
 
 @dataclass
 class Faulty:
-    """A talker whose model fails at the pass that a test names, counted from then on."""
+    """A talker whose model fails at the pass that a test names, counted from then on, in forked workers too."""
 
     model: Model = field(default_factory=chatty)
-    until: float = float("inf")
+    passes_left: Any = field(default_factory=lambda: multiprocessing.Value("d", float("inf")))
+
+    @property
+    def until(self) -> float:
+        return float(self.passes_left.value)
 
     def load(self, report: Callable[..., None]) -> Model:
         return around(self.model, self.count)
@@ -56,7 +61,7 @@ class Faulty:
     def fail_at(self, number: int, visit: Visit) -> None:
         """At this pass of what comes next: nothing more is prefetched."""
         visit.wait_until_prefetched()
-        self.until = number
+        self.passes_left.value = number
 
     def wait_until_failed(self, visit: Visit) -> None:
         for _ in range(PATIENCE // 50):
@@ -66,8 +71,10 @@ class Faulty:
         raise AssertionError("Nothing has failed.")
 
     def count(self) -> None:
-        self.until -= 1
-        if self.until == 0:
+        with self.passes_left.get_lock():
+            self.passes_left.value -= 1
+            fails = self.passes_left.value == 0
+        if fails:
             raise RuntimeError("inner workings")
 
 

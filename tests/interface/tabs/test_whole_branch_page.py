@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
+import multiprocessing
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from multiprocessing.synchronize import Event
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ class Slow:
     """A page whose rows grow while `going` is set."""
 
     visit: Visit
-    going: threading.Event = field(default_factory=threading.Event)
+    going: Event = field(default_factory=multiprocessing.Event)
 
     def show_first_tokens(self, text: str) -> list[str]:
         """Write a text, and return the rows as they stand after their first tokens."""
@@ -57,7 +58,7 @@ class Slow:
 
 @pytest.fixture
 def slow(page: Any) -> Iterator[Slow]:
-    model, going = talker(), threading.Event()
+    model, going = talker(), multiprocessing.Event()  # forked workers wait for it too
     going.set()
     hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: going.wait(60) and None))
     with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
