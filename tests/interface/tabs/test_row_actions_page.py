@@ -310,6 +310,20 @@ def test_where_there_is_only_a_finger_nothing_is_said_of_keys_that_it_does_not_h
     assert branches.locator(".row-editor-keys").inner_text() == "Enter: use it"
 
 
+def test_a_held_token_is_seen_whole_above_its_note_also_at_the_top_of_the_page(phone: Visit) -> None:
+    phone.page.set_viewport_size({"width": 390, "height": 664})
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    phone.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    token, note = phone.token(1, 0), phone.page.locator("#branches .note")
+    top = phone.page.locator("#branches").bounding_box()["y"]
+    assert top + note.bounding_box()["height"] > 664, "the note cannot stand at the lower edge yet"
+    phone.hold(token)
+    expect(note.locator(".words")).to_contain_text("whole row")
+    box = token.bounding_box()
+    assert box["y"] >= 0 and box["y"] + box["height"] <= note.bounding_box()["y"]
+
+
 @pytest.mark.parametrize("row", [0, 4])
 def test_what_is_said_of_a_held_token_is_in_sight_and_does_not_cover_it(phone: Visit, row: int) -> None:
     phone.fill(TEXT)
