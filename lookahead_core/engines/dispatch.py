@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from lookahead_core.tree import TokenTree
 
 
+T = TypeVar("T")
 WAITING, COMPUTING = "Waiting for a free GPU.", "The GPU computes."
 """The values of `DispatchedLookahead.waiting`."""
 
@@ -65,21 +66,13 @@ class LookaheadDispatcher(Protocol):
         """
         ...
 
-    def steps(
-        self,
-        function: Callable[..., Iterator[Any]],
-        prompt: str,
-        options: Mapping[str, Any],
-        *,
-        seconds: float,
-        caller: Any = None,
-    ) -> Iterator[Any]:
-        """Run `function(model, prompt, **options)`, a generator, in a worker, and yield what it yields.
+    def steps(self, compute: Callable[[Any], Iterator[T]], first: T, *, seconds: float, caller: Any) -> Iterator[T]:
+        """Yield what `compute(model)`, a generator, yields in a worker, as a task of its own.
 
-        It is a task of its own. `function` is a function of a module; the options and what it yields can be pickled.
-        None is yielded where a moment passes without a result. If the worker ends, the function is run again from its
-        beginning. `seconds` is an upper estimate of its time, and `caller` is passed on with the task. Raises the
-        function's error, and WorkerLost or another NoRoom if there is no worker.
+        Where a moment passes without a result, the last one is yielded again, and `first` before there is one. If the
+        worker ends, `compute` is called again. It can be pickled, as a function of a module or a partial of one, and so
+        can its results. `seconds` is an upper estimate of its time, and `caller` is passed on with the task. Raises the
+        errors of `compute`, and WorkerLost or another NoRoom if there is no worker.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,6 @@ from lookahead_core.engines.cache import FlatCache
 from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.errors import LookaheadError
 from lookahead_core.experiments.cache_experiment import LOADING_SECONDS, require_cache
-from lookahead_core.experiments.in_worker import steps_in_worker
 from lookahead_core.model import Model
 from lookahead_core.steps import last_step
 from lookahead_core.validation import check_integer, parse_options
@@ -95,10 +95,8 @@ def attention_steps(model: Model, prompt: str, *, caller: Any = None, **options:
     checked = parse_options(AttentionOptions, options, "attention_record")
     require_cache(model)
     if (dispatcher := dispatcher_of(model.engine)) is not None:
-        empty = AttentionRecord()
-        yield from steps_in_worker(
-            dispatcher, attention_steps, prompt, options, empty, seconds=LOADING_SECONDS, caller=caller
-        )
+        compute = functools.partial(attention_steps, prompt=prompt, **options)
+        yield from dispatcher.steps(compute, AttentionRecord(), seconds=LOADING_SECONDS, caller=caller)
         return
     document = Document(model, prompt)
     count = len(document.token_ids)

@@ -6,6 +6,7 @@ transformers' plain forward reads every whole path again, as a program without a
 
 from __future__ import annotations
 
+import functools
 import operator
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -21,7 +22,6 @@ from lookahead_core.engines.engine import Engine, prefill_in_chunks
 from lookahead_core.engines.uncached import UncachedEngine
 from lookahead_core.errors import LookaheadError, ModelError
 from lookahead_core.experiments.energy import EnergyCounter, energy_counter
-from lookahead_core.experiments.in_worker import steps_in_worker
 from lookahead_core.experiments.precision_comparison import PrecisionStep, engines_of_precisions, precision_steps
 from lookahead_core.model import Model
 from lookahead_core.steps import last_step
@@ -197,14 +197,19 @@ def cache_experiment_steps(
     checked = parse_options(CacheExperimentOptions, options, "cache_experiment")
     require_cache(model)
     if (dispatcher := dispatcher_of(model.engine)) is not None:
-        empty = CacheExperiment(0, (), (), (), "")
+        compute = functools.partial(cache_experiment_steps, prompt=prompt, **options)
         estimate = LOADING_SECONDS + checked.runs * checked.depth * DEPTH_SECONDS
-        yield from steps_in_worker(
-            dispatcher, cache_experiment_steps, prompt, options, empty, seconds=estimate, caller=caller
-        )
-        return
+        empty = CacheExperiment(0, (), (), (), "")
+        yield from dispatcher.steps(compute, empty, seconds=estimate, caller=caller)
+    else:
+        yield from _computed_here(model, prompt, reference or UncachedEngine(model.hf_model), checked)
+
+
+def _computed_here(
+    model: Model, prompt: str, reference: UncachedEngine, checked: CacheExperimentOptions
+) -> Iterator[CacheExperiment]:
+    """Compute the experiment in this process; see `cache_experiment_steps`."""
     head = _head_of(model, prompt, checked.depth)
-    reference = reference or UncachedEngine(model.hf_model)
     engines = engines_of_precisions(model.hf_model) if checked.precisions else []
     energy = energy_counter(model.device)
     found = CacheExperiment(head.depth, (), (), (), energy.source)

@@ -8,9 +8,9 @@ import pickle
 import queue
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -38,6 +38,7 @@ from lookahead_core.serving.worker_tasks import (
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.tree import Node, TokenTree
 
+T = TypeVar("T")
 Dispatch = Callable[[bytes, float, Any], Iterator[bytes]]
 """A function from a pickled task, its estimated seconds and its caller to the pickled answers of a worker.
 
@@ -240,22 +241,15 @@ class DispatchingEngine:
         running = state.running
         return running if running is not None and running.view == tree.view else self.begin(lookaheads)
 
-    def steps(
-        self,
-        function: Callable[..., Iterator[Any]],
-        prompt: str,
-        options: Mapping[str, Any],
-        *,
-        seconds: float,
-        caller: Any = None,
-    ) -> Iterator[Any]:
+    def steps(self, compute: Callable[[Any], Iterator[T]], first: T, *, seconds: float, caller: Any) -> Iterator[T]:
         """See `LookaheadDispatcher.steps`. Where the generator is closed, the worker stops after its next result."""
-        task = StepsTask(function, prompt, dict(options), seconds)
+        task, found = StepsTask(compute, seconds), first
         for attempt in range(1, ATTEMPTS + 1):
             answers = TaskAnswers(self._dispatch, task, caller)
             try:
                 while (answer := answers.next(WAIT)) is not _END:
-                    yield answer
+                    found = found if answer is None else answer
+                    yield found
                 return
             except WorkerLost:
                 if attempt == ATTEMPTS:

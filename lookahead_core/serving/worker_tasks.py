@@ -9,7 +9,7 @@ import dataclasses
 import pickle
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,16 +194,14 @@ class RowsTask:
 
 @dataclass(frozen=True, slots=True)
 class StepsTask:
-    """A whole experiment: the arguments of `LookaheadDispatcher.steps`."""
+    """A whole experiment: `compute` and `seconds` are arguments of `LookaheadDispatcher.steps`."""
 
-    function: Callable[..., Iterator[Any]]
-    prompt: str
-    options: Mapping[str, Any]
+    compute: Callable[[Model], Iterator[Any]]
     seconds: float
 
     def answers(self, worker: Worker) -> Iterator[Any]:
-        """Yield what the function yields, computed with the worker's model."""
-        yield from self.function(worker.model, self.prompt, **self.options)
+        """Yield the results of `compute` with the worker's model."""
+        yield from self.compute(worker.model)
 
 
 Task = LookaheadTask | RowsTask | StepsTask

@@ -1,5 +1,5 @@
-// Who wrote each character of a document, as a file: Markdown, HTML without scripts, or JSON, which is read again too. The
-// same document gives the same bytes.
+// Who wrote each character of a document, as a file: Markdown, HTML without scripts, or JSON, which can be imported. Two exports
+// of one document are equal, byte by byte.
 /** @import {AuthoredPiece, AuthorRun} from '../../web/core/types.d.ts' */
 import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, pieceSentence} from '../../web/core/authored_pieces.js';
 import {formatPercent, percentsOfAll, visibleText} from '../../web/core/figures_and_labels.js';
@@ -38,8 +38,8 @@ export function authorshipJson({name, text, model, instruction = null, authors})
 }
 
 /**
- * The fields of a document that such JSON holds, unchecked. Its authors are those of the text before any step of a history. If
- * the pieces are not the whole text, the fields do not say who wrote what.
+ * The fields of a document, unchecked, from a value that `authorshipJson` has written. The document has no steps: the authors are
+ * those of its first text. They are left out if the texts of the pieces do not add up to the text.
  * @param {Record<string, any>} value
  * @returns {{text: any, [field: string]: any}}
  */

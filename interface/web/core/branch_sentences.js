@@ -469,7 +469,8 @@ export function changedPhrase(row, before) {
 const MOST_SPOKEN = 12;   // words of a row that are announced
 
 /**
- * A row as it is announced: its text, or of a longer one its first words, at least up to what sets it apart.
+ * What is announced of a row: its text. A row of more than MOST_SPOKEN words is cut after these, or after the token that sets it
+ * apart from the other rows, if that comes later.
  * @param {Partial<Pick<Row, 'apart'>> & SpokenRow} row
  * @param {string} before the end of the text before the rows
  */

@@ -57,8 +57,8 @@ export const choiceOfOther = ({ids, text, logprobs}, token, {revision, healed}) 
   ({revision, branch: null, token, text, ids, healed, logprobs, rest: null, written: []});
 
 /**
- * The space that keeps an accepted text apart from the word that follows the caret; empty where none is needed, and where the
- * caret is within a word that the text continues.
+ * The space to insert after an accepted text, so that it does not join the word after the caret. Empty where no space is
+ * missing, and where the caret is within a word that the text continues.
  * @param {string} before the text before the caret
  * @param {string} accepted
  * @param {string} after the text after the caret

@@ -90,7 +90,6 @@ export class BranchController {
   #rest = null;
   #answeredRevision = 0;   // the newest revision that the server has answered
   #answeredLength = 0;     // of the text before the caret at that revision
-  #isAnswerDue = false;    // whether a request is on its way whose view is not complete
   #selecting = false;      // whether a selection pauses branching
   #prompt = '';            // the prompt of the known views, as JSON
   /**
@@ -290,7 +289,6 @@ export class BranchController {
       this.#pauseForSelection();
     } else {
       this.#setStoppable(true);
-      this.#isAnswerDue = true;
       this.requests.schedule({length: this.draft.before.length + this.#promptAsJson().length});
     }
   }
@@ -322,7 +320,6 @@ export class BranchController {
     this.#showNews(request.columns ? {...news, view: null} : news, request);
     if (request.columns) this.hooks.onColumnsAhead(/** @type {Record<string, any>} */ (news.ahead ?? {}), {revision, tokens: news.tokens_ahead ?? 0});
     else this.#keepAhead(news, revision);
-    this.#isAnswerDue = news.state === 'thinking';
     this.#setStoppable(news.state === 'thinking' && !news.over);
     this.#keyed.branchView.acceptAwaited();
   }
@@ -458,7 +455,7 @@ export class BranchController {
       this.#showAhead();
       this.ghost.refresh();
       // One for other settings is on its way: its answer would replace these rows.
-      if (this.#isAnswerDue) this.#request();
+      if (this.#isStoppable) this.#request();
     } else {
       this.#showAhead();
       this.#update();
@@ -522,6 +519,9 @@ export class BranchController {
     if ((known.view && known.revision === draft.revision) || this.hooks.hasRows()) this.#dispatch('state', {state: 'settled'});
     else this.#dispatch('state', {state: 'paused', note: STOPPED});
   }
+
+  /** Whether a request is on its way whose view is not complete. */
+  get #isStoppable() { return !this.buttons.stop.disabled; }
 
   /** @param {boolean} possible */
   #setStoppable(possible) { this.buttons.stop.disabled = !possible; }
