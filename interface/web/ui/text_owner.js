@@ -131,7 +131,8 @@ export class TextOwner extends EventTarget {
    * @param {string | null} [options.model] its name
    * @param {number} [options.unchosen] characters at its start that nobody has chosen: those of the example
    * @param {Span[]} [options.written] spans that the person has written into a row
-   * @param {string} [options.gap] a space that is inserted too, behind the text and the caret; it counts as typed
+   * @param {string} [options.gap] a space that is inserted too, behind the text and the caret; it counts as typed.
+   *   Never with `unchosen`: the example is accepted into an empty text, where no word follows.
    */
   accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, model = null, unchosen = 0, written = [], gap = ''}) {
     if (!text || this.composing || this.selected || this.sync() !== revision) return false;
