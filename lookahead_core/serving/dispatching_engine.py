@@ -116,6 +116,8 @@ class TaskLookahead:
         self._writers = writers
         self._attempts = 0
         self._ahead = False
+        self._error: Exception | None = None
+        """The worker's error, while what came before it is looked at."""
         self._usage: dict[str, tuple[int, int]] = {}
         self.tokens_read = self.tokens_to_read = 0
         self.waiting = WAITING
@@ -124,7 +126,11 @@ class TaskLookahead:
         """The view of the first document's tree in which it was begun."""
 
     def advance(self) -> bool:
-        """See `DispatchedLookahead.advance`. If the worker ends within the lookahead, the task is dispatched again."""
+        """See `DispatchedLookahead.advance`. If the worker ends within the lookahead, the task is dispatched again.
+
+        What came before an error is inserted first, and the next call raises the error: the lookahead may be complete,
+        so that only prefetching has failed.
+        """
         if not self._started:
             if self.answers is not None and not self.answers.ended.wait(WAIT):
                 return False
@@ -133,8 +139,10 @@ class TaskLookahead:
             for writer in self._writers.values():
                 writer.restart()
         assert self.answers is not None
-        inserted = False
+        inserted, kept, self._error = False, self._error, None
         try:
+            if kept is not None:
+                raise kept
             # What has come already is inserted together: the strategy is repeated after it.
             while (answer := self.answers.next(0 if inserted else WAIT)) is not None:
                 if answer is _END:
@@ -144,8 +152,12 @@ class TaskLookahead:
                 inserted |= self._insert(answer)
                 if not inserted:
                     break
-        except WorkerLost:
-            if self._ahead:
+        except Exception as error:
+            if inserted:
+                self._error = error
+            elif not isinstance(error, WorkerLost):
+                raise
+            elif self._ahead:
                 self.over = True
             elif self._attempts == ATTEMPTS:
                 raise

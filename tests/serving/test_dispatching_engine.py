@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import pickle
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -140,6 +141,33 @@ def test_a_lookahead_is_given_up_after_some_workers(shared: Shared) -> None:
         Document(shared.model, TEXT).lookahead()
     shared.gpu.refusal = None
     assert Document(shared.model, TEXT).lookahead().branches, "the next request works"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("The GPU has failed."), NoRoom("There is no room.")], ids=repr)
+def test_what_came_before_an_error_is_inserted_before_the_error_is_raised(tiny_model: Model, error: Exception) -> None:
+    """So a lookahead is shown although prefetching after it has failed."""
+    worker, may_begin = Worker(lambda: tiny_model), threading.Event()
+
+    def dispatch(task: bytes, seconds: float, caller: Any) -> Iterator[bytes]:
+        may_begin.wait()
+        for answer in worker.compute(task):
+            if pickle.loads(answer).ahead:
+                raise error
+            yield answer
+
+    engine = DispatchingEngine(dispatch)
+    document, options = Document(replace(tiny_model, engine=engine), TEXT), LookaheadOptions(k=3, depth=2)
+    engine.prepare(document.tree, prefetch=PrefetchRequest((options,)))
+    lookahead = engine.begin([(document, options)])
+    assert not lookahead.advance(), "the worker has not begun"
+    may_begin.set()
+    assert lookahead.answers is not None
+    lookahead.answers.ended.wait()
+    assert lookahead.advance()
+    expected = Document(tiny_model, TEXT).lookahead(k=3, depth=2)
+    assert facts(document.lookahead(k=3, depth=2)) == facts(expected)
+    with pytest.raises(type(error), match=str(error)):
+        lookahead.advance()
 
 
 def test_a_refusal_is_raised_with_its_sentence_and_the_next_call_works(shared: Shared) -> None:
