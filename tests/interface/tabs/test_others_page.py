@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def test_a_page_that_waits_for_others_says_how_many_they_are_until_its_rows_come(tiny_model: Model) -> None:
-    go = threading.Event()
+    go = multiprocessing.Event()
     go.set()
     with (
         browsers.page_of(lambda report: around(tiny_model, lambda: go.wait(120) and None)) as url,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import random
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -239,7 +239,7 @@ async def somebody(browser: Any, url: str, seed: int, clipboard: asyncio.Lock) -
 @contextmanager
 def slow_page() -> Iterator[str]:
     """A server of one's own, so that a pass takes as long as it would for a person alone."""
-    hurry = threading.Event()
+    hurry = multiprocessing.Event()
     try:
         with browsers.page_of(lambda report: around(talker(), lambda: hurry.wait(PASS) and None)) as url:
             yield url

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import threading
+import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -812,7 +812,7 @@ def test_text_in_an_input_method_composition_is_not_sent(tiny: Visit) -> None:
 def test_stopping_before_there_are_branches_says_how_to_continue(
     page: Any, tiny_model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, going = tiny_model.engine._pass, threading.Event()  # type: ignore[attr-defined]
+    plain, going = tiny_model.engine._pass, multiprocessing.Event()  # type: ignore[attr-defined]
     with browsers.page_of(lambda report: tiny_model) as url, browsers.visit_again(page, url) as opened:
         opened.wait_for_status("ready")
         monkeypatch.setattr(tiny_model.engine, "_pass", lambda *given: going.wait(60) and plain(*given))
