@@ -28,10 +28,14 @@ export const MODES = {
 
 /** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */
 
-/** The options of a document's branches. Event: `change`, when a person or `set` changes them. */
+/**
+ * The options of a document's branches. Events: `change`, when a person or `set` changes them; before it `steer` with {kind, text},
+ * a confirmation for screen readers, when a person has changed the word to steer by or what to do with it.
+ */
 export class BranchOptions extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #steering = '';      // the word to steer by and what to do with it, as they were at the last change
   #ofTokens = false;   // whether this view's figures are of tokens, whatever is chosen: those of the tree and of columns
 
   /** @param {HTMLElement} element */
@@ -48,6 +52,7 @@ export class BranchOptions extends EventTarget {
     this.bans.addEventListener('change', () => this.#changed());
     for (const label of findAll(element, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
     keepOpen(find(element, '.more-settings', HTMLDetailsElement));
+    this.#steering = this.#steeringNow;
     this.#paint();
   }
 
@@ -84,6 +89,7 @@ export class BranchOptions extends EventTarget {
       this.#select('steer').value = name;
       find(this.element, 'details', HTMLDetailsElement).open = true;   // where the word can be seen and taken away
     }
+    this.#steering = this.#steeringNow;
     if (Array.isArray(settings.banned)) this.bans.set(settings.banned);
     else this.#changed();
   }
@@ -113,7 +119,17 @@ export class BranchOptions extends EventTarget {
   #changed() {
     clearTimeout(this.#timer);
     this.#paint();
+    if (this.#steeringNow !== this.#steering) {
+      const {towards, avoid} = this.settings;
+      dispatch(this, 'steer', {kind: towards ? 'towards' : avoid ? 'avoid' : 'unsteered', text: towards || avoid});
+      this.#steering = this.#steeringNow;
+    }
     dispatch(this, 'change');
+  }
+
+  get #steeringNow() {
+    const {towards, avoid} = this.settings;
+    return JSON.stringify([towards, avoid]);
   }
 
   #paint() {

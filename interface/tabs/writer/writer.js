@@ -15,8 +15,8 @@ import {topicElements} from '../../web/ui/help.js';
 import {find, make, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
-import {onDetail} from '../../web/ui/events.js';
-import {PHONE, placeControls} from '../../web/ui/controls_position.js';
+import {dispatch, onDetail} from '../../web/ui/events.js';
+import {placeControls} from '../../web/ui/controls_position.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
 const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads past the settings to the field of your guess.';
@@ -116,13 +116,14 @@ class WriterTab {
     const {branches, draft, options, controller} = this;
     // Bans belong to a document; its own ones follow.
     onDetail(draft, 'change', ({kind}) => { if (kind === 'load') options.set({banned: [], towards: '', avoid: ''}); });
+    onDetail(options, 'steer', detail => dispatch(branches, 'confirm', detail));
     options.addEventListener('change', () => controller.settingsChanged());
     this.views.addEventListener('change', () => {
       options.showView(this.views.view);
       this.tree.show(this.views.view === 'tree');
       this.#viewChanged();
     });
-    this.views.addEventListener('choose', () => this.#scrollToDrawing());
+    this.views.addEventListener('choose', () => this.#scrollToBranches());
     this.tree.addEventListener('change', () => this.sheet.settingsChanged());
     this.tree.addEventListener('seen', () => this.sheet.seenChanged());
     options.showView(this.views.view);
@@ -151,13 +152,14 @@ class WriterTab {
   }
 
   /**
-   * Scroll to the drawing if less than half of it is seen, as in a low window of a projector. On a phone it is above the
-   * buttons.
+   * Scroll to the branches in their new view if less than half of what the window has room for is seen: in a low window of a
+   * projector, and on a phone, where they are above the buttons.
    */
-  #scrollToDrawing() {
-    if (this.views.view !== 'tree' || matchMedia(PHONE).matches) return;
-    const drawing = find(this.tree.panel, '.tree-scroll'), {top, height} = drawing.getBoundingClientRect();
-    if (top + height / 2 > innerHeight) drawing.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
+  #scrollToBranches() {
+    const shown = this.views.view === 'tree' ? find(this.tree.panel, '.tree-scroll') : this.branches;
+    const {top, bottom, height} = shown.getBoundingClientRect(), room = Math.min(height, innerHeight);
+    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0);
+    if (seen < room / 2) shown.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
   }
 
   get #prompt() {

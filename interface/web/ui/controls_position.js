@@ -2,7 +2,7 @@
 // key and screen readers go through the page as it is seen.
 import {closestTo} from './events.js';
 
-export const PHONE = '(max-width: 760px), (max-height: 440px)';   // upright or sideways; in page.css too
+const PHONE = '(max-width: 760px), (max-height: 440px)';   // upright or sideways; in page.css too
 
 /**
  * Keep the controls first in their card, and on a phone last; the form of a guess, if they have one, is always next to the rows,

@@ -19,6 +19,11 @@ SEEN = """branches => [...branches.querySelectorAll('.branch')].filter(row => {
   const {left, top, bottom} = row.getBoundingClientRect();
   return [top + 2, bottom - 2].every(y => row.contains(document.elementFromPoint(left + 60, y)));
 }).length"""
+PART_SEEN = """one => {
+  const {top, bottom, height} = one.getBoundingClientRect();
+  return (Math.min(bottom, innerHeight) - Math.max(top, 0)) / Math.min(height || 1, innerHeight);
+}"""
+"""Which part of an element is seen; if it is larger than the window, how much of the window it fills."""
 STOPS = """card => [...card.querySelectorAll('input, select, button, [tabindex], summary')]
   .filter(one => one.tabIndex >= 0 && !one.disabled && one.checkVisibility() && !one.matches('.skip'))
   .map(one => { const {top, bottom} = one.getBoundingClientRect(); return [top, bottom, one.id || one.className]; })"""
@@ -198,3 +203,22 @@ def test_the_drawing_is_in_sight_when_the_tree_is_chosen_on_a_projector(tiny: Vi
         assert page.locator("#controls .views").bounding_box()["y"] >= 0
     finally:
         page.locator("#controls .views label:has(input[value=rows])").click()
+
+
+@pytest.mark.parametrize("view", ["tree", "compare"])
+def test_on_a_phone_the_branches_are_in_sight_when_their_view_is_chosen_below_them(tiny: Visit, view: str) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    tiny.fill("The keeper saw")
+    tiny.wait_until_settled()
+    views, shown = (
+        page.locator("#controls .views"),
+        page.locator("#tree .tree-scroll" if view == "tree" else "#branches"),
+    )
+    views.evaluate("one => scrollTo(0, scrollY + one.getBoundingClientRect().top - 40)")
+    assert shown.evaluate(PART_SEEN) < 0.5
+    views.locator(f"label:has(input[value={view}])").click()
+    try:
+        page.wait_for_function(f"one => ({PART_SEEN})(one) > 0.9", arg=shown.element_handle())
+    finally:
+        views.locator("label:has(input[value=rows])").click()

@@ -46,6 +46,7 @@ def test_towards_a_word_the_rows_lead_to_it_and_the_head_says_how_likely_it_is(v
     expect(odds).to_be_hidden()
     visit.wait_until_settled()
     assert visit.rows == 5
+    expect(visit.page.locator("#branches .announcement")).to_contain_text("Rows are no longer steered by a word.")
 
 
 def test_a_word_that_is_taken_away_before_its_rows_are_there_steers_nothing(visit: Visit) -> None:
@@ -71,6 +72,7 @@ def test_a_word_to_avoid_is_in_no_row_and_the_coverage_says_so(visit: Visit) -> 
     visit.wait_until_settled()
     assert visit.rows == 5
     assert not any("sea" in "".join(visit.pieces(row)).split() for row in range(5))
+    expect(visit.page.locator("#branches .announcement")).to_contain_text("Rows avoid the word “sea”.")
     visit.page.wait_for_selector(".kept[data-state=saved]")
     visit.page.reload()
     visit.wait_for_status("ready")
