@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from interface.server.branch_request import BranchRequest, whole
 from interface.server.page_session import PageSession, View
 from interface.tabs.lab.experiment_request import ExperimentRequest
+from interface.tabs.lab.experiment_steps import changed_steps
 from lookahead_core.serving.json_values import json_safe
 
 if TYPE_CHECKING:
@@ -41,11 +42,9 @@ class CacheSession(PageSession):
         self._reference: UncachedEngine | None = None
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Run the experiment: a generator of JSON values, one for each forward pass, and the whole result at the end.
+        """Run the experiment: `changed_steps` of it, one for each forward pass, with `as_json` of the result so far.
 
-        A step has the state "thinking" and as `view` the result so far (see `as_json`); or it is `{}`, if the result is
-        the same as before. The last one has the state "settled". `request` must be a CacheRequest. Raises the errors of
-        `cache_experiment`.
+        `request` must be a CacheRequest. Raises the errors of `cache_experiment`.
         """
         from lookahead_core.engines.dispatch import dispatcher_of
         from lookahead_core.engines.uncached import UncachedEngine
@@ -55,16 +54,9 @@ class CacheSession(PageSession):
         require_cache(self.model)
         if dispatcher_of(self.model.engine) is None:
             self._reference = self._reference or UncachedEngine(self.model.hf_model)
-        view: View = {}
-        shown: CacheExperiment | None = None
         others = {"reference": self._reference, "caller": request.visitor}
-        for found in cache_experiment_steps(self.model, request.text, **others, **request.experiment):
-            if not found.steps or found == shown:
-                yield {}
-            else:
-                shown, view = found, as_json(found)
-                yield {"state": "thinking", "view": view}
-        yield {"state": "settled", "view": view}
+        steps = cache_experiment_steps(self.model, request.text, **others, **request.experiment)
+        yield from changed_steps(steps, lambda found: bool(found.steps), as_json)
 
 
 def as_json(found: CacheExperiment) -> View:

@@ -1,4 +1,4 @@
-"""The steps of an experiment as a page of the Lab gets them: not more often than they can be painted."""
+"""The steps of an experiment as a page of the Lab gets them: none twice, none faster than they can be painted."""
 
 from __future__ import annotations
 
@@ -27,3 +27,22 @@ def painted_steps(steps: Iterator[Step], as_json: Callable[[Step], View]) -> Ite
         painted = time.monotonic()
     assert step is not None
     yield {"state": "settled", "view": as_json(step)}
+
+
+def changed_steps(
+    steps: Iterator[Step], has_result: Callable[[Step], bool], as_json: Callable[[Step], View]
+) -> Iterator[View]:
+    """Yield the steps of an experiment as JSON values, one for each step, and the last one again at the end.
+
+    Each but the last has the state "thinking" and as `view` what `as_json` returns; or it is `{}`, if the step has no
+    result yet or is equal to the one before. The last one has the state "settled".
+    """
+    view: View = {}
+    shown: Step | None = None
+    for step in steps:
+        if step == shown or not has_result(step):
+            yield {}
+        else:
+            shown, view = step, as_json(step)
+            yield {"state": "thinking", "view": view}
+    yield {"state": "settled", "view": view}

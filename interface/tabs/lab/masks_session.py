@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from interface.server.branch_request import BranchRequest
 from interface.server.page_session import PageSession, View
 from interface.tabs.lab.experiment_request import ExperimentRequest
+from interface.tabs.lab.experiment_steps import changed_steps
 from lookahead_core.serving.json_values import json_safe
-
-if TYPE_CHECKING:
-    from lookahead_core.experiments.attention_record import AttentionRecord
 
 
 class MasksRequest(ExperimentRequest):
@@ -33,21 +31,14 @@ class MasksSession(PageSession):
     background = True
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Grow the branches: a generator of JSON values, one for each forward pass, the whole record in the last one.
+        """Grow the branches: `changed_steps` of it, one for each forward pass, with the fields of `AttentionRecord`.
 
-        A value has the state "thinking" or at the end "settled", and as `view` the fields of `AttentionRecord`; or it
-        is `{}`, if the record is the same as before. `request` must be a MasksRequest. Raises the errors of
-        `attention_record`.
+        `request` must be a MasksRequest. Raises the errors of `attention_record`.
         """
         from lookahead_core.experiments.attention_record import attention_steps
 
         assert isinstance(request, MasksRequest)
-        view: View = {}
-        shown: AttentionRecord | None = None
-        for found in attention_steps(self.model, request.text, caller=request.visitor, **request.experiment):
-            if found == shown or not found.nodes:
-                yield {}
-            else:
-                shown, view = found, cast("View", json_safe(asdict(found)))
-                yield {"state": "thinking", "view": view}
-        yield {"state": "settled", "view": view}
+        steps = attention_steps(self.model, request.text, caller=request.visitor, **request.experiment)
+        yield from changed_steps(
+            steps, lambda found: bool(found.nodes), lambda found: cast("View", json_safe(asdict(found)))
+        )

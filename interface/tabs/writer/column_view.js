@@ -13,6 +13,7 @@ const STEP = 0.1;      // of a temperature that an arrow key changes
 /** @param {number} temperature of columns that have none of their own */
 const heatTip = temperature => `The temperature of this column. While the field is empty, it is the one under “More settings”, now ${temperature}.`;
 const TEXT_TIP = 'What this column’s text follows. Empty: the text goes on as it is.';
+const SAME_LETTER = 'Rows of two columns with the same letter begin with the same token.';
 
 /** Events: `writing` while its instruction is written, `change` when it is another column, `remove`. */
 export class ColumnView extends EventTarget {
@@ -117,8 +118,10 @@ export class ColumnView extends EventTarget {
    */
   compare(letters, firsts) {
     findAll(this.root, '.rows > .branch').forEach((row, index) => {
+      const key = find(row, '.key');
       setAttribute(row, 'data-same', letters[index] || null);
-      setAttribute(find(row, '.key'), 'data-letter', letters[index] || null);
+      setAttribute(key, 'data-letter', letters[index] || null);
+      setAttribute(key, 'data-tip', letters[index] ? SAME_LETTER : null);
       setAttribute(row, 'aria-description', letters[index] ? `Begins like row ${letters[index]} of another column` : null);
     });
     const {branchView} = this.root;

@@ -270,6 +270,8 @@ def test_equal_first_tokens_have_a_letter_and_each_column_says_the_odds_of_the_o
         for index in (0, 1)
     ]
     assert letters[0] == letters[1] == list("abcde")
+    compare.branches(1).locator(".branch .key").first.hover()
+    expect(compare.page.locator("body .tip")).to_contain_text("with the same letter begin with the same token")
     first = compare.rows(0)[0][0].strip()
     figure = compare.branches(0).locator(".branch .figure").first.inner_text()
     said = compare.column(1).locator(".elsewhere li").inner_text()

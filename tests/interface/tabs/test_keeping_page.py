@@ -59,8 +59,11 @@ class Faulty:
         return around(self.model, self.count)
 
     def fail_at(self, number: int, visit: Visit) -> None:
-        """At this pass of what comes next: nothing more is prefetched."""
+        """At this pass of what comes next: nothing more is prefetched, in a forked worker neither."""
         visit.wait_until_prefetched()
+        self.passes_left.value, before = 1e9, 0.0
+        while before != (before := self.until):
+            visit.page.wait_for_timeout(500)
         self.passes_left.value = number
 
     def wait_until_failed(self, visit: Visit) -> None:
