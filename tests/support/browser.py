@@ -24,6 +24,7 @@ import pytest
 from interface import ModelLoader, answer_unreadable_requests, build, launch_options, remember_peers
 from interface.http import assets
 from lookahead_core import Model, Settings
+from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.serving.scheduler import SCHEDULERS
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +39,10 @@ ARGUMENTS = [
 ]
 PATIENCE = 120_000
 """Milliseconds to wait for the page; a small model is slow on a busy machine."""
+counts_passes = pytest.mark.skipif(
+    "TEST_WORKERS" in os.environ, reason="a new worker reads the source again, and a task counts its views ahead"
+)
+"""For tests that count passes: on the stand-in for shared GPUs those of a view are not counted alone."""
 PORTS = 1500
 """How many ports a worker may give out, one after the other, from 20000 on: Chromium refuses some lower ports."""
 _FIRST = os.getpid() % PORTS
@@ -194,14 +199,18 @@ def page_of(
 def _on_workers(load: Callable[[Any], Model], gpus: list[Any]) -> Callable[[Any], Model]:
     """The same model on a stand-in for shared GPUs, which is added to `gpus`, so that all tests can be run on it.
 
+    A model of a server has no weights for a GPU, and one that is on such a stand-in already stays as it is.
     TEST_WORKERS is the share of its calls before which it kills the worker, 0 to 1.
     """
     from tests.support.forking_gpu import on_workers
 
     def loaded(report: Any) -> Model:
-        model, gpu = on_workers(load(report), kills=float(os.environ["TEST_WORKERS"]))
+        model = load(report)
+        if model.hf_model is None or dispatcher_of(model.engine) is not None:
+            return model
+        dispatched, gpu = on_workers(model, kills=float(os.environ["TEST_WORKERS"]))
         gpus.append(gpu)
-        return model
+        return dispatched
 
     return loaded
 

@@ -10,7 +10,7 @@ import pytest
 
 from lookahead_core import Document, Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, STARTED, Visit
+from tests.support.browser import PATIENCE, STARTED, Visit, counts_passes
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -136,6 +136,7 @@ def test_after_a_word_without_a_space_another_temperature_shows_the_rows_that_ar
     assert rows(visit) == before
 
 
+@counts_passes
 def test_a_click_on_a_word_shows_a_prefetched_view_of_words(visit: Visit) -> None:
     show_words(visit)
     visit.wait_until_prefetched()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from lookahead_core import Document, Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, expect, importing
+from tests.support.browser import PATIENCE, counts_passes, expect, importing
 from tests.support.families import greedy
 from tests.support.workbench import workbench
 
@@ -152,9 +151,7 @@ def test_the_new_text_equals_the_models_own_from_its_first_token_on(
         assert default_rewriting.text, "the first token is not lost"
 
 
-@pytest.mark.skipif(
-    "TEST_WORKERS" in os.environ, reason="a new worker reads the source again, and a task counts its views ahead"
-)
+@counts_passes
 def test_the_source_is_evaluated_once_for_ten_clicks(rewriting: Rewriting, small_model: Model) -> None:
     rewriting.fill("source", SOURCE)
     told = len(conversation(small_model, READY[0], SOURCE))
