@@ -95,13 +95,16 @@ def _beginning(branch: Branch) -> Other | None:
 def _index_of(row: tuple[int, ...], branches: Sequence[Branch]) -> int | None:
     """Return the index of the branch with the tokens `row`; None if there is none.
 
-    If no branch has exactly these tokens, it is an edited one with the same tokens up to the end of its edit's text,
-    since those after them differ under other options. Of several such branches it is the one whose text ends last.
+    Under other options the branch may be longer or shorter than it was: then it begins with `row`, or `row` with it. Of
+    an edited branch only the tokens up to the end of its edit's text count, since those after them differ. Of several
+    such branches it is the one that has most tokens in common with `row`.
     """
 
     def known(branch: Branch) -> int:
         """The number of tokens at the beginning of `row` that identify a branch; 0 if it is another one."""
-        size = len(row) if branch.token_ids == row else (branch.edited_tokens or (0, 0))[1]
+        size = min(len(row), len(branch.token_ids))
+        if branch.edited_tokens is not None and branch.token_ids != row:
+            size = branch.edited_tokens[1]
         return size if branch.token_ids[:size] == row[:size] else 0
 
     sizes = [known(branch) for branch in branches]

@@ -197,6 +197,23 @@ def test_an_edited_row_replaces_the_row_that_was_edited(tiny_model: Model) -> No
 
 
 @pytest.mark.parametrize("odds", ["tokens", "words"])
+@pytest.mark.parametrize("depth", [2, 9])
+def test_an_edited_row_stays_in_its_place_when_the_rows_are_longer_or_shorter_than_they_were(
+    tiny_model: Model, depth: int, odds: Any
+) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    options = {"k": 3, "depth": depth, "odds": odds}
+    plain, row = document.lookahead(**options), document.lookahead(k=3, depth=4, odds=odds).branches[1]
+    edit = BranchEdit(row.token_ids[:1], " sea")
+    *_, last = with_edited_rows(document, document.lookahead_steps(**options), [(row.token_ids, edit)], options, 41)
+    rows = last.result.branches
+    assert [one.edited_tokens is not None for one in rows] == [False, True, False]
+    assert [rows[0].token_ids, rows[2].token_ids] == [plain.branches[0].token_ids, plain.branches[2].token_ids]
+    if odds == "tokens":
+        assert last.result.coverage == pytest.approx(plain.coverage)
+
+
+@pytest.mark.parametrize("odds", ["tokens", "words"])
 @pytest.mark.parametrize("kept", [0, 1])
 def test_the_beginning_of_a_replaced_row_is_among_the_others_unless_a_row_has_it(
     tiny_model: Model, odds: Any, kept: int

@@ -149,9 +149,10 @@ export class ReplayPlayer {
     if (did.startsWith('went')) return did;
     /** @type {(name: string, text: string) => string} */
     const told = (name, text) => (text ? `${name} “${text.length > 60 ? `${text.slice(0, 60)}…` : text}”` : '');
-    if (did !== 'chosen') return told(did, pieces.map(({text}) => text).join('').trim()) || did;
+    const visible = (/** @type {string} */ text) => (text.trim() || text.replaceAll(' ', '␣')).replaceAll('\n', '↵');
+    if (did !== 'chosen') return told(did, visible(pieces.map(({text}) => text).join(''))) || did;
     // A click in the example brings its opening too, which nobody has chosen.
-    const parts = pieces.filter(({author}) => author !== 'example').map(({author, text}) => told(author, text.trim())).filter(Boolean);
+    const parts = pieces.filter(({author}) => author !== 'example').map(({author, text}) => told(author, visible(text))).filter(Boolean);
     const note = pieces.find(({author}) => author === did)?.note.split(' · ').slice(1).join(' · ');
     return `${parts.join(', ') || did}${note ? ` · ${note}` : ''}`;
   }

@@ -11,6 +11,11 @@ const HOW_TO_SHARE = 'For somebody else, export a file, or ask the person who ru
 const tooLong = (what, length) => `As a link this ${what} would be ${Math.ceil(length / 1024)} KB long, and many programs cut links `
   + 'after 8 KB. Send a file instead.';
 
+const OPENING = 'nothing is stored on a server. Opening it makes a new document and touches no other.';
+const TEXT_CONTENTS = `The text, which words were chosen, its settings and its instruction are in the link itself; ${OPENING} `
+  + 'Its steps, and what was typed or pasted, are in a file alone: “Export”, then “Everything”.';
+const REPLAY_CONTENTS = 'The text, every step that led to it, with what was typed and deleted again, its settings and its instruction '
+  + `are in the link itself; ${OPENING} Steps that were undone are left out.`;
 const NOT_MARKED = 'Which words were chosen did not fit into the link; a file holds it.';
 
 /**
@@ -81,6 +86,7 @@ export function shareDialog(dialog, {keeper, hooks}) {
   return async ({play = false} = {}) => {
     playing = play;
     find(dialog, '#share-title').textContent = play ? 'A link that plays how this text was made' : 'A link to this text';
+    find(dialog, '.contents').textContent = play ? REPLAY_CONTENTS : TEXT_CONTENTS;
     const {address, sentence, local} = publicAddress(location, hooks.publicAddress());
     try {
       const document = {...keeper.snapshot(), name: keeper.givenName};

@@ -10,7 +10,10 @@ test('a step is told with what it brought', () => {
   assert.equal(sentenceOf('typed', piece('Once ', 'typed')), 'typed “Once”');
   assert.equal(sentenceOf('chosen', piece(' upon', 'chosen', 'chosen · 50 % chance of the whole piece · m')), 'chosen “upon” · 50 % chance of the whole piece · m');
   assert.equal(sentenceOf('deleted'), 'deleted');
-  assert.equal(sentenceOf('chosen', piece('\n', 'chosen', 'chosen · m')), 'chosen · m');
+  assert.equal(sentenceOf('chosen', piece('\n', 'chosen', 'chosen · m')), 'chosen “↵” · m');
+  assert.equal(sentenceOf('typed', piece('\n\n', 'typed')), 'typed “↵↵”');
+  assert.equal(sentenceOf('typed', piece(' ', 'typed')), 'typed “␣”');
+  assert.equal(sentenceOf('typed', piece('sea.\nThe ', 'typed')), 'typed “sea.↵The”');
   assert.equal(sentenceOf('went back to an earlier text', piece('Once', 'typed')), 'went back to an earlier text');
   assert.equal(sentenceOf('pasted', piece('a'.repeat(61), 'pasted')), `pasted “${'a'.repeat(60)}…”`);
 });
