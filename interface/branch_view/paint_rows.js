@@ -115,6 +115,9 @@ function paintRow(node, row, {index, typed, fork, bracket, hasKeys}) {
 
 /** @type {(tokens: HTMLElement, row: DrawnRow, context: {letters: string, fork: Fork | null}) => void} `letters`: of the word that the row continues */
 function paintTokens(tokens, row, {letters, fork}) {
+  // Of a row that has only grown, the same part stays in sight; any other one is seen from its beginning.
+  const before = findAll(tokens, '.token');
+  if (tokens.hasAttribute('data-scrolled') && before.some((button, index) => button.dataset.ids !== row.pieces[index]?.ids.join(' '))) tokens.scrollLeft = 0;
   for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped, .fork')) sign.remove();
   trimChildren(tokens, row.pieces.length);
   const elements = childrenOf(tokens);

@@ -69,11 +69,12 @@ export class RowEditor {
   }
 
   /**
-   * Enter, Escape and Tab close the field, and give the focus back to the text that had it, or to the token.
+   * Enter, Tab and Escape close the field, and give the focus back to the text that had it, or to the token. Enter and Tab use
+   * what was typed, as a click elsewhere does.
    * @type {(event: KeyboardEvent, back: HTMLElement, done: () => void) => void}
    */
   #onKey(event, back, done) {
-    const meaning = event.key === 'Tab' ? 'leave' : nameKey(event);
+    const meaning = event.key === 'Tab' ? 'keep' : nameKey(event);
     event.stopPropagation();
     if (!meaning) return;
     event.preventDefault();

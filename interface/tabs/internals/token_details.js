@@ -45,7 +45,7 @@ function oddsTable(rows) {
 /** @param {OddsRow} row */
 function tableRow({id, text, bytes, ended, came, rank, raw, processed}) {
   const token = make('td', {className: 'token'}, make('span', {className: 'spelled', dir: 'auto'}, ...spokenAs(tokenLabel({text, bytes}), spokenToken({text}, {text, bytes}))));
-  if (bytes !== null) token.append(' ', make('span', {text: 'bytes', className: 'end'}));
+  if (bytes !== null) token.append(' ', make('span', {text: bytes.includes(' ') ? 'bytes' : 'byte', className: 'end', ariaHidden: 'true'}));
   if (ended) token.append(' ', make('span', {text: 'end', className: 'end'}));
   if (came) token.append(' ', make('span', {text: 'came', className: 'mark'}));
   const made = make('tr', {}, make('td', {text: formatNumber(rank)}), token, make('td', {text: id}),

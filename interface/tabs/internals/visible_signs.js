@@ -26,7 +26,10 @@ export const tokenInText = ({text}, spelled) => (spelled.bytes !== null || !text
  * @type {typeof tokenInText}
  */
 export function spokenToken({text}, {text: alone, bytes}) {
-  if (bytes !== null) return bytes.replace(/^20 /, 'space, ');
+  if (bytes !== null) {
+    const rest = bytes.replace(/^20 /, '');
+    return `${rest === bytes ? '' : 'space, '}${rest.includes(' ') ? 'bytes' : 'byte'} ${rest}`;
+  }
   const said = text || alone, rest = said.replace(/^ +/, '');
   return [said.slice(0, said.length - rest.length), rest].filter(Boolean).map(spokenText).join(', ');
 }

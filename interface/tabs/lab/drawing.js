@@ -19,6 +19,8 @@ export function showDrawing(element, text) {
  * @param {boolean} pointed whether it is of a token that is pointed at or chosen: then the note stays in sight while the drawing does
  */
 export function showPointed(note, sentence, pointed) {
+  // The sentence that says how to choose a token is not announced, each time that another pass is drawn.
+  note.setAttribute('aria-live', pointed ? 'polite' : 'off');
   note.textContent = sentence;
   note.classList.toggle('held', pointed);
 }

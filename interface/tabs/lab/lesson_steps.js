@@ -146,7 +146,7 @@ export const STEPS = [
       why: 'Greedy takes each token without knowing what can follow. “consideration” is less likely than “analysis”, but the tokens after it are so likely that the whole text is likelier. With figures: 50 % and then 10 % make 5 % for both tokens, but 40 % and then 90 % make 36 %. Beam search finds such a text because it did not drop its beginning.',
     },
     shows: `Each text has 8 tokens. Greedy writes “${FIGURES.greedyText}” with a Total of ${signed(FIGURES.greedyTotal)}. The best beam is “${FIGURES.beamText}” with ${signed(FIGURES.beamTotal)}, about ${FIGURES.timesAsLikely} times as likely. On the way, ${FIGURES.dropped} beginnings are dropped.`,
-    notice: 'The dropped beginnings are grey in the tree: point at the last token of one to read why it was dropped. The likeliest text is not always the one that people like best: very likely texts are often dull.',
+    notice: 'Tick “dropped by the beam search” above the tree: the dropped beginnings are drawn in grey. Point at the last token of one to read why it was dropped. The likeliest text is not always the one that people like best: very likely texts are often dull.',
     page: 'decoding', run: {...DECODING, prompt: SHORT, tokens: 8, beams: 4},
     say: 'Draw two paths on the board: 50 % then 10 %, and 40 % then 90 %. The first step of the first path is better, its product of 5 % is worse than 36 %.',
     misunderstanding: '“Beam search finds the likeliest text of all.” It keeps only a few beginnings, so the likeliest text may be among those that it dropped.',

@@ -4,6 +4,7 @@
 import {EXAMPLE, FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
 import {find, setText} from '../../web/ui/elements.js';
 import {spokenBeginning} from '../../web/core/branch_sentences.js';
+import {continuedLetters} from '../../web/core/figures_and_labels.js';
 import {textKey} from '../../web/core/shortcuts.js';
 import {idsKey, viewToBeginWith} from '../../web/core/known_views.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
@@ -229,7 +230,9 @@ export class ColumnsPanel extends EventTarget {
     if (!this.active) return;
     const letters = sharedFirsts(this.#views.map(({rows}) => rows));
     const firsts = firstsElsewhere(this.#views.map(({view, column, isComplete}) => ({view: isComplete ? view : null, settings: settingsOfColumn(this.#drawn, column)})));
-    this.#views.forEach((view, index) => view.compare(letters[index], this.#veiled ? [] : firsts[index]));
+    const whole = (/** @type {string} */ text) => continuedLetters(this.#before, text) + text;
+    this.#views.forEach((view, index) =>
+      view.compare(letters[index], this.#veiled ? [] : firsts[index].map(first => ({...first, text: whole(first.text)}))));
   }
 
   #announce() {

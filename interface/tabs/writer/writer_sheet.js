@@ -41,9 +41,10 @@ function connectHistory(sheet, {draft, notice}) {
 
 /** @param {HTMLElement} sheet @param {SheetParts} parts */
 function connectStatus(sheet, {keeper, draft, notice}) {
-  const kept = find(sheet, '.kept'), name = find(sheet, '#documents .name'), {library} = keeper;
+  const kept = find(sheet, '.kept'), documents = find(sheet, '#documents'), {library} = keeper;
   const paint = () => {
-    name.textContent = keeper.name;
+    find(documents, '.name').textContent = keeper.name;
+    documents.ariaLabel = `Documents: ${keeper.name}`;
     kept.dataset.state = library.state;
     kept.textContent = SAVED[library.state];
   };

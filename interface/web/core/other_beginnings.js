@@ -37,7 +37,8 @@ export function otherBeginnings(view, rows, odds) {
 /**
  * The likeliest words that no row begins with, those of branches that are not shown among them, and what edited rows that
  * begin alike leave of their beginning. The share is an upper bound where it is not known whether a word goes on, and never
- * more than `left`, what the rows leave. The order is by the shown figure, bounds last: a bound may be that of many words.
+ * more than `left`, what the rows leave. The likeliest is first, and bounds are last, by what is known of their share: a bound
+ * may be that of many words.
  * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
  */
 export function otherWords(view, rows, left) {
@@ -52,7 +53,8 @@ export function otherWords(view, rows, left) {
     return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
   });
   const isBound = (/** @type {DrawnOther} */ {odds: {bound}}) => Number(Boolean(bound));
-  return [...words, ...otherwise].sort((one, other) => isBound(one) - isBound(other) || other.odds.p - one.odds.p);
+  const likely = (/** @type {DrawnOther} */ {odds: {p, bound}, next_word: word}) => (bound && word ? word.share : p);
+  return [...words, ...otherwise].sort((one, other) => isBound(one) - isBound(other) || likely(other) - likely(one));
 }
 
 /**

@@ -90,7 +90,7 @@ export function branchKey(event) {
   if (!withoutModifiers(event)) return null;
   if (Object.hasOwn(MOVES, key)) return {move: MOVES[key]};
   if (/^[1-9]$/.test(key)) return {word: Number(key) - 1};
-  if (key === 'F2' || key === 'e') return {edit: true};
+  if (key === 'F2' || key === 'e' || key === 'E') return {edit: true};
   return key === 'Delete' ? {ban: true} : null;
 }
 

@@ -280,6 +280,15 @@ def test_equal_first_tokens_have_a_letter_and_each_column_says_the_odds_of_the_o
     assert figure in said
 
 
+def test_the_first_choice_of_another_column_is_named_with_the_letters_that_it_continues(compare: Compare) -> None:
+    compare.visit.type("The keeper saw a bea")
+    compare.choose("compare")
+    compare.write(1, "")
+    compare.settle()
+    said = compare.column(1).locator(".elsewhere li").inner_text()
+    assert said.startswith("Column 1 begins with “bea")
+
+
 def test_the_columns_are_used_with_the_keyboard_alone(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.page.locator("#controls .views input[value=rows]").focus()

@@ -252,6 +252,7 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     tab.type("One")
     tab.rename("A story")
     assert tab.find("#documents .name").inner_text() == "A story"
+    assert tab.find("#documents").get_attribute("aria-label") == "Documents: A story"
     tab.find("#documents").click()
     tab.find("#new-document").click()
     assert tab.text == ""

@@ -135,10 +135,11 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
     pointed = page.locator("#lab-decoding .pointed")
     browsers.expect(pointed).to_have_text(re.compile("With keys alone: the tables below .* the chance and the reason"))
     groups = page.locator("#lab-decoding .tree svg g[data-key]")
-    everything = groups.count()
-    page.locator("#lab-decoding .shown input[value=dropped]").uncheck()
     kept = groups.count()
-    assert kept < everything
+    page.locator("#lab-decoding .shown input[value=dropped]").check()
+    assert kept < groups.count()
+    page.locator("#lab-decoding .shown input[value=dropped]").uncheck()
+    assert groups.count() == kept, "dropped paths are drawn only where they are wanted"
     for name in ("sample", "beam"):
         page.locator(f"#lab-decoding .shown input[value={name}]").uncheck()
     assert groups.count() == 6 < kept, "the prompt and the five tokens of the greedy text"
@@ -202,7 +203,7 @@ def test_fit_shows_the_whole_tree_and_its_letters_can_be_made_larger_again(tiny:
     page.locator("#lab-decoding .fit").click()
     assert tree.evaluate(overflow) <= 1
     browsers.expect(note).to_be_hidden()
-    page.locator("#lab-decoding .shown input[value=dropped]").uncheck()
+    page.locator("#lab-decoding .shown input[value=dropped]").check()
     assert tree.evaluate(overflow) <= 1, "also after another choice of paths"
     page.set_viewport_size({"width": 800, "height": 700})
     assert until(lambda: tree.evaluate(overflow) <= 1), "also in another window"
@@ -219,6 +220,7 @@ def test_a_tree_begins_with_the_prompt_and_the_first_token_of_the_greedy_text_in
     tiny: Visit, tiny_page: str
 ) -> None:
     page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=20&samples=2&beams=3&seed=4")
+    page.locator("#lab-decoding .shown input[value=dropped]").check()
     tree = page.locator("#lab-decoding .tree")
     seen = tree.evaluate(
         """tree => {

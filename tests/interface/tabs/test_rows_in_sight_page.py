@@ -205,20 +205,42 @@ def test_the_drawing_is_in_sight_when_the_tree_is_chosen_on_a_projector(tiny: Vi
         page.locator("#controls .views label:has(input[value=rows])").click()
 
 
-@pytest.mark.parametrize("view", ["tree", "compare"])
-def test_on_a_phone_the_branches_are_in_sight_when_their_view_is_chosen_below_them(tiny: Visit, view: str) -> None:
+def test_on_a_phone_the_drawing_is_in_sight_when_the_tree_is_chosen_below_it(tiny: Visit) -> None:
     page = tiny.page
     page.set_viewport_size({"width": 390, "height": 844})
     tiny.fill("The keeper saw")
     tiny.wait_until_settled()
-    views, shown = (
-        page.locator("#controls .views"),
-        page.locator("#tree .tree-scroll" if view == "tree" else "#branches"),
-    )
+    views, shown = page.locator("#controls .views"), page.locator("#tree .tree-scroll")
     views.evaluate("one => scrollTo(0, scrollY + one.getBoundingClientRect().top - 40)")
     assert shown.evaluate(PART_SEEN) < 0.5
-    views.locator(f"label:has(input[value={view}])").click()
+    views.locator("label:has(input[value=tree])").click()
     try:
         page.wait_for_function(f"one => ({PART_SEEN})(one) > 0.9", arg=shown.element_handle())
     finally:
         views.locator("label:has(input[value=rows])").click()
+
+
+def test_a_row_that_was_scrolled_is_seen_from_its_beginning_when_it_is_another_one_or_shorter(tiny: Visit) -> None:
+    tiny.page.set_viewport_size({"width": 390, "height": 844})
+    tiny.control("depth").fill("12")
+    tiny.fill("The keeper saw")
+    tiny.wait_until_settled()
+    tokens = tiny.page.locator("#branches .branch .tokens").first
+    try:
+        for name, value, seen in [
+            ("depth", "14", "same part"),
+            ("temperature", "0.5", None),
+            ("depth", "6", "beginning"),
+        ]:
+            tokens.evaluate("one => { one.scrollLeft = 40; }")
+            tiny.page.wait_for_selector("#branches .branch .tokens[data-scrolled]")
+            before = "".join(tiny.pieces(0))
+            tiny.control(name).fill(value)
+            tiny.wait_until_settled()
+            tiny.page.wait_for_timeout(300)
+            kept = "".join(tiny.pieces(0)).startswith(before)
+            assert tokens.evaluate("one => one.scrollLeft") == (40 if kept else 0), (name, value)
+            assert seen is None or kept == (seen == "same part")
+    finally:
+        tiny.control("temperature").fill("1")
+        tiny.control("depth").fill("5")

@@ -21,7 +21,8 @@ test('a token that adds no characters has its label', () => {
 test('a token is said with its signs and the space before it by their names', () => {
   const said = [' love', 'love', '.', ' ,', ' ', '  a', '\n\n', ' a\n'].map(text => spokenToken({text}, {text, bytes: null}));
   assert.deepEqual(said, ['space, love', 'love', 'full stop', 'space, comma', 'space', 'space, space, a', 'line break, line break', 'space, a, line break']);
-  assert.equal(spokenToken({text: '🙂'}, {text: '', bytes: '99 82'}), '99 82');
+  assert.equal(spokenToken({text: '🙂'}, {text: '', bytes: '99 82'}), 'bytes 99 82');
+  assert.equal(spokenToken({text: ''}, {text: '', bytes: '20 F0'}), 'space, byte F0');
   assert.equal(spokenToken({text: ''}, {text: '<|end|>', bytes: null}), '<|end|>');
 });
 
