@@ -222,15 +222,15 @@ def test_on_a_phone_the_drawing_is_in_sight_when_the_tree_is_chosen_below_it(tin
 
 def test_a_row_that_was_scrolled_is_seen_from_its_beginning_when_it_is_another_one_or_shorter(tiny: Visit) -> None:
     tiny.page.set_viewport_size({"width": 390, "height": 844})
-    tiny.control("depth").fill("12")
+    tiny.control("depth").fill("24")
     tiny.fill("The keeper saw")
     tiny.wait_until_settled()
     tokens = tiny.page.locator("#branches .branch .tokens").first
     try:
         for name, value, seen in [
-            ("depth", "14", "same part"),
+            ("depth", "26", "same part"),
             ("temperature", "0.5", None),
-            ("depth", "6", "beginning"),
+            ("depth", "16", "beginning"),
         ]:
             tokens.evaluate("one => { one.scrollLeft = 40; }")
             tiny.page.wait_for_selector("#branches .branch .tokens[data-scrolled]")
