@@ -235,7 +235,7 @@ def test_after_enter_the_focus_is_on_the_rest_of_the_row_that_was_accepted(visit
 def test_after_enter_on_the_last_token_of_a_row_the_focus_is_on_the_first_of_the_next_rows(visit: Visit) -> None:
     write(visit)
     for row in (2, 0):
-        press(visit, *["ArrowUp"] * 5, "Alt+ArrowDown", "Home", *["ArrowDown"] * row, "End", "Enter")
+        press(visit, "Alt+ArrowDown", *["ArrowUp"] * 5, "Home", *["ArrowDown"] * row, "End", "Enter")
         visit.wait_until_settled()
         place = "document.activeElement === document.querySelector('#branches .branch .token')"
         assert visit.page.evaluate(place)
