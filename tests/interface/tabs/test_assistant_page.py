@@ -13,7 +13,7 @@ import torch
 
 from lookahead_core import Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, importing
+from tests.support.browser import PATIENCE, counts_passes, importing
 from tests.support.families import greedy
 from tests.support.workbench import workbench
 
@@ -204,6 +204,7 @@ def test_an_unfinished_turn_of_either_role_is_continued_and_not_answered(
     assert talking.rows() == rows_of(small_model, said)
 
 
+@counts_passes
 def test_send_passes_the_turn_and_evaluates_the_new_tokens_only(talking: Talking, small_model: Model) -> None:
     talking.fill(f"{QUESTION} I have read that {ANSWER} " * 4 + "Is it so?")
     long = len(in_the_template(small_model, [("user", talking.text)]))
