@@ -113,11 +113,12 @@ function paintRow(node, row, {index, typed, fork, bracket, hasKeys}) {
   paintTokens(find(node, '.tokens'), row, {letters, fork});
 }
 
+/** Whether a row begins with all the tokens that are drawn: then it stays scrolled as it is. @type {(tokens: HTMLElement, row: DrawnRow) => boolean} */
+const onlyGrows = (tokens, {pieces}) => findAll(tokens, '.token').every((button, index) => button.dataset.ids === pieces[index]?.ids.join(' '));
+
 /** @type {(tokens: HTMLElement, row: DrawnRow, context: {letters: string, fork: Fork | null}) => void} `letters`: of the word that the row continues */
 function paintTokens(tokens, row, {letters, fork}) {
-  // Of a row that has only grown, the same part stays in sight; any other one is seen from its beginning.
-  const before = findAll(tokens, '.token');
-  if (tokens.hasAttribute('data-scrolled') && before.some((button, index) => button.dataset.ids !== row.pieces[index]?.ids.join(' '))) tokens.scrollLeft = 0;
+  if (tokens.hasAttribute('data-scrolled') && !onlyGrows(tokens, row)) tokens.scrollLeft = 0;
   for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped, .fork')) sign.remove();
   trimChildren(tokens, row.pieces.length);
   const elements = childrenOf(tokens);

@@ -42,7 +42,7 @@ PATIENCE = 120_000
 counts_passes = pytest.mark.skipif(
     "TEST_WORKERS" in os.environ, reason="a new worker reads the source again, and a task counts its views ahead"
 )
-"""For tests that count passes: on the stand-in for shared GPUs those of a view are not counted alone."""
+"""Skips a test that counts the passes of a view where the tests run on the stand-in for shared GPUs."""
 PORTS = 1500
 """How many ports a worker may give out, one after the other, from 20000 on: Chromium refuses some lower ports."""
 _FIRST = os.getpid() % PORTS

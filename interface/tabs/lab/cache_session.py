@@ -42,7 +42,7 @@ class CacheSession(PageSession):
         self._reference: UncachedEngine | None = None
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Run the experiment: `changed_steps` of it, one for each forward pass, with `as_json` of the result so far.
+        """Run the experiment, and yield what `changed_steps` yields: the view is `as_json` of the result so far.
 
         `request` must be a CacheRequest. Raises the errors of `cache_experiment`.
         """

@@ -31,7 +31,7 @@ class MasksSession(PageSession):
     background = True
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
-        """Grow the branches: `changed_steps` of it, one for each forward pass, with the fields of `AttentionRecord`.
+        """Grow the branches, and yield what `changed_steps` yields: the view has the fields of `AttentionRecord`.
 
         `request` must be a MasksRequest. Raises the errors of `attention_record`.
         """

@@ -28,7 +28,7 @@ def test_a_page_that_waits_for_others_says_how_many_they_are_until_its_rows_come
     go = multiprocessing.Event()
     go.set()
     with (
-        # A forked worker has the pipe to the browser's driver too: the browser can close only after it has ended.
+        # A forked worker inherits the pipe to the browser's driver: the browser closes only after the worker has ended.
         browsers.chromium() as chromium,
         browsers.page_of(lambda report: around(tiny_model, lambda: go.wait(120) and None)) as url,
         browsers.visit(chromium, url) as visit,

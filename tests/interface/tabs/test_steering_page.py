@@ -96,7 +96,7 @@ def test_a_token_is_changed_and_the_rest_of_the_row_follows_from_there(
         visit.page.locator("#branches .change").click()
     else:
         visit.token(2, 1).focus()
-        # Playwright presses the capital letter with Caps Lock's meaning: no Shift.
+        # Playwright sends “E” without Shift, as Caps Lock does.
         visit.page.keyboard.press(key)
     field = visit.page.locator(".row-editor")
     expect(field).to_have_value(before[2][1].strip())

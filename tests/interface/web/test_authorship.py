@@ -209,7 +209,7 @@ class Writer:
         written = range(1, 2) if len(text) > 1 and not unchosen and start % 2 else range(0)
         if written:
             options |= {"ids": [1], "written": [[units[1], units[2]]]}
-        # Nothing comes behind the caret of an empty text, where the example is accepted.
+        # The example is accepted into an empty text, which has no word that a space could be put before.
         gap = " " if start % 3 == 0 and self.state.characters else ""
         options["gap"] = gap
         if self.state.start == self.state.end:
