@@ -398,8 +398,8 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
     here = (
-        "a place where the text may go on in several ways, each in a row of its own: here that is right after your "
-        "text, and the bracket before the rows joins those that part there."
+        "a place where the text may go on in several ways, each a row. Here: right after your text, at the bracket "
+        "before the rows."
     )
     expect(meaning).to_have_text(here, use_inner_text=True)
     visit.control("mode").select_option("every_level")
@@ -425,7 +425,7 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     # The bracket joins the rows without a sign, if there are several.
     bracket = visit.page.locator("#branches .branch:not(:has(.fork))").count() > 1
     expect(both if bracket else legend).to_be_visible()
-    marked = "the bracket before the rows joins those that part there), or later" if bracket else ": at a forked line"
+    marked = "at the bracket before the rows, or later, at" if bracket else ": at a forked line"
     expect(meaning).to_contain_text(marked, use_inner_text=True)
     expect(legend if bracket else both).to_be_hidden()
     visit.token(0, 0).hover()
