@@ -63,6 +63,15 @@ class Log:
         self.caret += len(text)
         self.done.append((what, text))
 
+    def accept(self, text: str) -> None:
+        """Insert an accepted text, and behind the caret the space that keeps its last word and a next one apart."""
+        before, after = self.text[: self.caret], self.text[self.caret :]
+        begins_word = text[0].isspace() or not before or before[-1].isspace()
+        joins_words = after[:1].isalnum() and (text[-1].isalnum() or text[-1] in ",.;:!?…)")
+        self.insert("accepted", text)
+        if begins_word and joins_words:
+            self.text = f"{self.text[: self.caret]} {after}"
+
     def erase(self) -> None:
         self.text = self.text[: max(0, self.caret - 1)] + self.text[self.caret :]
         self.move(-1)
@@ -142,7 +151,7 @@ class Writer:
                 self.log.done.append(("refused", press["text"]))
                 self.refused += 1
             else:
-                self.log.insert("accepted", press["text"])
+                self.log.accept(press["text"])
                 self.accepted += 1
 
     async def wait_for(self, press: Any) -> None:
@@ -154,17 +163,20 @@ class Writer:
             await self.page.keyboard.press(how)
         typed = "z" if how == "z" else ""
         shown, before, after = await self.shown, self.log.text[: self.log.caret], self.log.text[self.log.caret :]
-        assert shown.startswith(before) and shown.endswith(typed + after)
-        inserted = shown[len(before) : len(shown) - len(typed + after)]
+        assert shown.startswith(before) and shown.endswith(after)
+        inserted = shown[len(before) : len(shown) - len(after)]
+        # A space behind it is no part of the row, and comes behind the key too.
+        inserted = inserted.rstrip(" ").removesuffix(typed)
         assert how != "wait" or inserted
         if inserted:
             assert inserted.startswith(press["text"])
             assert press["pinned"] or inserted in rows_of(talker(), before)
-            self.log.insert("accepted", inserted)
+            self.log.accept(inserted)
             self.accepted += 1
             self.awaited += 1
         if typed:
             self.log.insert("key", typed)
+        assert self.log.text == shown
 
     async def erase(self) -> None:
         for _ in range(self.dice.randint(1, 6)):
@@ -239,12 +251,19 @@ async def somebody(browser: Any, url: str, seed: int, clipboard: asyncio.Lock) -
 @contextmanager
 def slow_page() -> Iterator[str]:
     """A server of one's own, so that a pass takes as long as it would for a person alone."""
-    hurry = multiprocessing.Event()
+    # Shared with workers that the server forks, and without a lock: one that is killed while it waits would keep it.
+    hurry = multiprocessing.RawValue("b", False)
+
+    def take_a_pass() -> None:
+        end = time.monotonic() + PASS
+        while not hurry.value and time.monotonic() < end:
+            time.sleep(0.02)
+
     try:
-        with browsers.page_of(lambda report: around(talker(), lambda: hurry.wait(PASS) and None)) as url:
+        with browsers.page_of(lambda report: around(talker(), take_a_pass)) as url:
             yield url
     finally:
-        hurry.set()  # what is still being prefetched need not be waited for
+        hurry.value = True  # what is still being prefetched need not be waited for
 
 
 async def one_run(browser: Any, url: str, seed: int, clipboard: asyncio.Lock) -> Writer:
@@ -275,9 +294,10 @@ def test_with_a_slow_model_no_key_is_lost_and_no_stale_branch_is_inserted() -> N
 async def everybody() -> list[Writer]:
     clipboard = asyncio.Lock()
     free = asyncio.Semaphore(AT_ONCE)
-    with ExitStack() as servers:
-        urls = [servers.enter_context(slow_page()) for _ in range(RUNS)]
-        async with browsers.chromium_of_many() as browser:
+    async with browsers.chromium_of_many() as browser:
+        # Within the browser: workers forked by a server hold its pipes open, and it ends after them.
+        with ExitStack() as servers:
+            urls = [servers.enter_context(slow_page()) for _ in range(RUNS)]
 
             async def run(seed: int) -> Writer:
                 async with free:
