@@ -1,8 +1,8 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  bitsOfNats, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, labelAfter, quotedText, spokenAfter,
-  spokenLabel, spokenQuote, visibleText,
+  bitsOfNats, capitalized, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, labelAfter, quotedText,
+  spokenAfter, spokenLabel, spokenQuote, visibleText,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
@@ -70,7 +70,7 @@ export function headline(entry, word = entry.token, begun = '', given = '') {
   const own = isWhole ? `your${isSigns(token.trim()) ? '' : ' word'}${name}` : `${name.trim()} of your word ${quotedText(word)}`, first = nameOf(begun ? expected : withLetters(expected, given), continuedSign(expected, entry));
   const part = ids.length === 1 ? '' : ` at part ${place + 1} of ${ids.length}`;
   const after = begun.trim() && ` after ${quotedText(begun)}`;
-  if (rank === 1) return `The model expected ${first}${after}; ${own} was its first choice${part}.`;
+  if (rank === 1) return `${capitalized(own)} was the model’s first choice${after}${part}.`;
   return `The model expected ${first}${after}; ${own} was its ${formatOrdinal(rank)} choice${part}${rarerClause(entry)}.`;
 }
 

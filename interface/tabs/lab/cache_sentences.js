@@ -64,13 +64,13 @@ function duration(median, least = median, most = median) {
  * @returns {string[][]}
  */
 export function costRows(view) {
-  const last = lastRow(view), {cached_seconds: cachedTime, uncached_seconds: uncachedTime, runs} = last;
+  const last = lastRow(view), {cached_seconds: cachedTime, uncached_seconds: uncachedTime, runs} = last, first = runs > 1 ? ', first run' : '';
   /** @type {[name: string, cached: number, uncached: number, write: (value: number) => string][]} */
   const costs = [
-    ['Processor time', last.cached_cpu_seconds, last.uncached_cpu_seconds, duration],
+    [`Processor time${first}`, last.cached_cpu_seconds, last.uncached_cpu_seconds, duration],
     ['Forward passes', last.cached_passes, last.uncached_passes, formatNumber],
     ['Tokens computed', last.cached_tokens, last.uncached_tokens, formatNumber],
-    ['Energy', last.cached_joules, last.uncached_joules, value => withUnit(value, 'J')],
+    [`Energy${first}`, last.cached_joules, last.uncached_joules, value => withUnit(value, 'J')],
   ];
   return [
     [

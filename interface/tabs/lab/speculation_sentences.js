@@ -1,6 +1,6 @@
 // The record of speculative decoding as sentences, and as rows of tables.
 /** @import {DraftedToken, RejectionDrawsView, SpeculationView, VerifiedPass} from '../../web/core/types.d.ts' */
-import {formatCount, formatNumber, formatPercent, quotedText, visibleText} from '../../web/core/figures_and_labels.js';
+import {capitalized, formatCount, formatNumber, formatPercent, quotedText, visibleText} from '../../web/core/figures_and_labels.js';
 import {drawsSentence} from './odds.js';
 
 /** @type {Record<string, string>} */
@@ -8,9 +8,6 @@ const NAMES = {suffix: 'the suffix drafter', recycled: 'the recycling drafter', 
 
 /** What a drafter is called. @param {string} name */
 export const drafterName = name => NAMES[name] ?? `the drafter ${name}`;
-
-/** @param {string} text */
-const capitalized = text => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The tokens that a pass accepted. @param {VerifiedPass} pass */
 export const acceptedIn = ({nodes}) => nodes.filter(({accepted}) => accepted).length;

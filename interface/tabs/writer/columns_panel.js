@@ -188,6 +188,7 @@ export class ColumnsPanel extends EventTarget {
     onDetail(branches, 'veil', detail => {
       this.#veiled = Boolean(detail.veiled);
       for (const view of this.#views) view.veil(this.#veiled);
+      if (this.#veiled) setText(this.announcement, '');
       this.#compare();
     });
     onDetail(branches, 'expect', detail => this.#send('expect', detail));

@@ -293,7 +293,7 @@ const nameOfText = text => (isSigns(text.trim() || text) ? spokenText(text.trim(
 function nextWordClause(text, letters) {
   const bare = text.trim() || text;
   if (!text) return 'that the text ends here';
-  return isSigns(bare) ? `of this next sign, ${spokenText(bare)}` : `of this next word, ${quotedText(letters + text)}`;
+  return isSigns(bare) ? `of ${[...bare].length > 1 ? 'these next signs' : 'this next sign'}, ${spokenText(bare)}` : `of this next word, ${quotedText(letters + text)}`;
 }
 
 /** What a pinned row is: shown in it, where it is none of the view, and a part of its name for screen readers. */

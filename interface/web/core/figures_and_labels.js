@@ -86,6 +86,9 @@ export const isUnknown = ({p, bound = false, atLeast = false}) => (atLeast && p 
 export const formatKnown = odds =>
   (!isUnknown(odds) ? formatPercent(odds) : odds.most === undefined ? UNKNOWN : formatPercent({p: odds.most, bound: true}));
 
+/** A text with a capital first letter. @param {string} text */
+export const capitalized = text => text.charAt(0).toUpperCase() + text.slice(1);
+
 /**
  * A text with signs for line breaks, tabs, lone spaces and characters without any width.
  * @param {string} text

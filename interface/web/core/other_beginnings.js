@@ -37,8 +37,8 @@ export function otherBeginnings(view, rows, odds) {
 /**
  * The likeliest words that no row begins with, those of branches that are not shown among them, and what edited rows that
  * begin alike leave of their beginning. The share is an upper bound where it is not known whether a word goes on, and never
- * more than `left`, what the rows leave. The likeliest is first, and bounds are last, by what is known of their share: a bound
- * may be that of many words.
+ * more than `left`, what the rows leave. The likeliest is first. A bound counts as half of it: the words that it may be that of
+ * share it, and seldom equally.
  * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
  */
 export function otherWords(view, rows, left) {
@@ -52,9 +52,8 @@ export function otherWords(view, rows, left) {
     const p = bound ? Math.min(share + error, left) : share;
     return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
   });
-  const isBound = (/** @type {DrawnOther} */ {odds: {bound}}) => Number(Boolean(bound));
-  const likely = (/** @type {DrawnOther} */ {odds: {p, bound}, next_word: word}) => (bound && word ? word.share : p);
-  return [...words, ...otherwise].sort((one, other) => isBound(one) - isBound(other) || likely(other) - likely(one));
+  const likely = (/** @type {DrawnOther} */ {odds: {p, bound}}) => (bound ? p / 2 : p);
+  return [...words, ...otherwise].sort((one, other) => likely(other) - likely(one));
 }
 
 /**

@@ -540,6 +540,16 @@ def test_a_guess_in_columns_is_scored_by_the_first_and_shows_all(compare: Compar
     assert all(compare.rows(index) for index in range(2))
 
 
+def test_guess_first_takes_back_what_was_announced_of_the_columns(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    said = compare.page.locator("#compare .announcement").filter(has_text="The likeliest beginnings")
+    expect(said).to_have_count(1)
+    compare.visit.control("guess-first").check()
+    expect(said).to_have_count(0)
+
+
 def test_in_columns_the_instruction_under_the_text_gives_way_to_a_sentence(compare: Compare) -> None:
     page, said = compare.page, compare.page.locator("#continues")
     compare.visit.type(PROMPT)

@@ -398,8 +398,8 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
     here = (
-        "a place where the text may go on in several ways, each a row. Here: right after your text, at the bracket "
-        "before the rows."
+        "where rows part: alike before it, different after it. Here: right after your text, at the bracket before the "
+        "rows."
     )
     expect(meaning).to_have_text(here, use_inner_text=True)
     visit.control("mode").select_option("every_level")

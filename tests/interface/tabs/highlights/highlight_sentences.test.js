@@ -69,7 +69,7 @@ const expected = (text, more = {}) => ({...entry, alternatives: [{text, probabil
 
 test('the headline says what the model expected, and which of its choices the word was', () => {
   assert.equal(sentences.headline({...expected(' sea'), rank: 4617}), 'The model expected “sea…”; your word “keeper” was its 4,617th choice.');
-  assert.equal(sentences.headline({...expected(' keeper', {id: 12}), rank: 1}), 'The model expected “keeper”; your word “keeper” was its first choice.');
+  assert.equal(sentences.headline({...expected(' keeper', {id: 12}), rank: 1}), 'Your word “keeper” was the model’s first choice.');
   const ordinals = [2, 3, 4, 11, 12, 13, 21, 22, 23, 101, 111, 1012].map(rank => sentences.headline({...expected('a'), rank}).match(/its (\S+) choice/)[1]);
   assert.deepEqual(ordinals, ['2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '22nd', '23rd', '101st', '111th', '1,012th']);
 });

@@ -118,5 +118,5 @@ test('columns without rows, and first choices of several tokens, have no entry',
 
 test('the sentence about another column says of which column the odds are, whether the choices are the same or not', () => {
   const said = [true, false].map(same => elsewhereSentence({column: 1, same}).join('“the”'));
-  assert.deepEqual(said, ['Column 2 begins with “the” too; its chance here: ', 'Column 2 begins with “the”; its chance here: ']);
+  assert.deepEqual(said, ['Column 2 begins with “the” too; in this column its chance is ', 'Column 2 begins with “the”; in this column its chance is ']);
 });

@@ -38,9 +38,9 @@ test('with odds of words a share is that of the word, and coverage is their sum'
 test('fewer rows keep their words’ shares, and the others are among the other words', () => {
   const drawn = shapeRows(wordView(), {odds: 'words', k: 1});
   near(drawn.coverage.p, 0.3, 'coverage');
-  assert.deepEqual(drawn.others.map(other => rounded(other.odds.p)), [0.15, 0.1, 0.04, 0.005, 0.02], 'a bound comes after what is known');
-  assert.deepEqual(drawn.others.map(other => Boolean(other.odds.bound)), [false, false, false, false, true]);
-  assert.deepEqual(drawn.others.map(other => other.end), [false, false, false, true, false]);
+  assert.deepEqual(drawn.others.map(other => rounded(other.odds.p)), [0.15, 0.1, 0.04, 0.02, 0.005], 'a bound counts as half');
+  assert.deepEqual(drawn.others.map(other => Boolean(other.odds.bound)), [false, false, false, true, false]);
+  assert.deepEqual(drawn.others.map(other => other.end), [false, false, false, false, true]);
   assert.deepEqual([drawn.others[0].text, drawn.others[0].ids.length], [wordView().branches[1].next_word.text, 2]);
 });
 
@@ -167,7 +167,7 @@ test('a share is said to be of a word, and how well it is known', () => {
   assert.equal(label({text: ' careful', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next word, “careful”');
   assert.equal(label({text: 'mbed', tokens: 1, share: 0.12, error: 0}, 'cli'), '12 % chance of this next word, “climbed”');
   assert.equal(label({text: ',', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next sign, comma');
-  assert.equal(label({text: '\n\n', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next sign, line break, line break');
+  assert.equal(label({text: '\n\n', tokens: 1, share: 0.12, error: 0}), '12 % chance of these next signs, line break, line break');
   assert.equal(label({text: '', tokens: 0, share: 0.12, error: 0}), '12 % chance that the text ends here');
   const error = figure => formatError(figure).replaceAll('\u00a0', ' ');
   assert.deepEqual([0.0009, 0.001, 0.0012, 0.02].map(error), ['±0.1 %', '±0.1 %', '±0.2 %', '±2 %']);
