@@ -1,5 +1,6 @@
 // What a person has answered in the lesson of the Lab, and the scores of it.
 /** @import {Question} from './lesson_steps.js' */
+import {capitalized} from '../../web/core/figures_and_labels.js';
 import {PARTS, QUESTIONS, STEPS} from './lesson_steps.js';
 
 /** In place of a choice: the answer of a step was shown without answering, or "I do not know" in a questionnaire. */
@@ -82,5 +83,5 @@ export function scoreSentence({steps}) {
 export function comparisonSentence({before, after}) {
   /** @type {(one: Questionnaire, when: string) => string} */
   const score = ({choices, done}, when) => (done ? `${countRight(choices, QUESTIONS)} of ${QUESTIONS.length} ${when}` : `not answered ${when}`), sentence = `${score(before, 'before')}, ${score(after, 'after')}`;
-  return sentence[0].toUpperCase() + sentence.slice(1);
+  return capitalized(sentence);
 }

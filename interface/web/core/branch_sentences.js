@@ -1,7 +1,8 @@
 // The sentences of the branch view: what its figures are, and what its rows and states mean.
 /** @import {DrawnOther, DrawnRow, DrawnView, Odds, Row, RowPiece, RowSettings, ViewCost} from './types.d.ts' */
 import {
-  continuedLetters, formatCount, formatError, formatKnown, formatNumber, formatPercent, isSigns, isUnknown, mayGoOn, quotedText, spokenQuote, spokenText,
+  capitalized, continuedLetters, formatCount, formatError, formatKnown, formatNumber, formatPercent, isSigns, isUnknown, mayGoOn, quotedText, spokenQuote,
+  spokenText,
 } from './figures_and_labels.js';
 import {isReheated} from './reheated_odds.js';
 import {steeringSentence} from './word_odds.js';
@@ -196,7 +197,7 @@ export function describePiece(row, piece, letters = '') {
     return `Next word ${quotedText(letters + word.text)}: ${formatPercent(share)}, however it is spelled in tokens · ` +
       `${name}${share.p < piece.odds.p ? ', also as the beginning of longer words' : ''}: ${formatPercent(piece.odds)} · whole row ${formatPercent(row.path)}${kind}`;
   }
-  return `${name[0].toUpperCase()}${name.slice(1)}: ${formatPercent(piece.odds)} after the text before it · up to here ${formatPercent(piece.upTo)} · ` +
+  return `${capitalized(name)}: ${formatPercent(piece.odds)} after the text before it · up to here ${formatPercent(piece.upTo)} · ` +
     `whole row ${formatPercent(row.path)}${kind}`;
 }
 

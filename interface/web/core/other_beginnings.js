@@ -37,8 +37,8 @@ export function otherBeginnings(view, rows, odds) {
 /**
  * The likeliest words that no row begins with, those of branches that are not shown among them, and what edited rows that
  * begin alike leave of their beginning. The share is an upper bound where it is not known whether a word goes on, and never
- * more than `left`, what the rows leave. The likeliest is first. A bound counts as half of it: the words that it may be that of
- * share it, and seldom equally.
+ * more than `left`, what the rows leave. The likeliest is first, where half of an upper bound is taken as the share: the bound
+ * is that of all words with this beginning together.
  * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
  */
 export function otherWords(view, rows, left) {

@@ -64,7 +64,7 @@ class Log:
         self.done.append((what, text))
 
     def accept(self, text: str) -> None:
-        """Insert an accepted text, and behind the caret the space that keeps its last word and a next one apart."""
+        """Insert an accepted text, and after the caret a space where the next word would join its last one."""
         before, after = self.text[: self.caret], self.text[self.caret :]
         begins_word = text[0].isspace() or not before or before[-1].isspace()
         joins_words = after[:1].isalnum() and (text[-1].isalnum() or text[-1] in ",.;:!?…)")
@@ -165,7 +165,7 @@ class Writer:
         shown, before, after = await self.shown, self.log.text[: self.log.caret], self.log.text[self.log.caret :]
         assert shown.startswith(before) and shown.endswith(after)
         inserted = shown[len(before) : len(shown) - len(after)]
-        # A space behind it is no part of the row, and comes behind the key too.
+        # The page may have added a space, which is no part of the row; a typed key is inserted before that space.
         inserted = inserted.rstrip(" ").removesuffix(typed)
         assert how != "wait" or inserted
         if inserted:
@@ -251,7 +251,7 @@ async def somebody(browser: Any, url: str, seed: int, clipboard: asyncio.Lock) -
 @contextmanager
 def slow_page() -> Iterator[str]:
     """A server of one's own, so that a pass takes as long as it would for a person alone."""
-    # Shared with workers that the server forks, and without a lock: one that is killed while it waits would keep it.
+    # In shared memory for the workers that the server forks. It has no lock, which a killed worker would never release.
     hurry = multiprocessing.RawValue("b", False)
 
     def take_a_pass() -> None:
@@ -295,7 +295,7 @@ async def everybody() -> list[Writer]:
     clipboard = asyncio.Lock()
     free = asyncio.Semaphore(AT_ONCE)
     async with browsers.chromium_of_many() as browser:
-        # Within the browser: workers forked by a server hold its pipes open, and it ends after them.
+        # The servers end before the browser: their forked workers hold the pipes to its driver open.
         with ExitStack() as servers:
             urls = [servers.enter_context(slow_page()) for _ in range(RUNS)]
 
