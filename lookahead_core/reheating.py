@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 TAIL_BIN = 0.125
 """Width, in nats, of a histogram bin of `Prediction.tail`: re-heating is within 1 % up to temperature 2."""
@@ -25,24 +24,6 @@ def reheat(logprobs: Sequence[float], tail: Sequence[int], temperature: float) -
     rest = _tail_weight(tail, temperature) * _tail_scale(logprobs, tail)
     total = sum(weights) + rest
     return tuple(weight / total for weight in weights), rest / total
-
-
-def reheated_logprob(
-    logprobs: Sequence[float], tail: Sequence[int], temperature: float, top_p: float
-) -> Callable[[float], float]:
-    """Return a function from a token's log-probability at temperature 1 to the one at a temperature and top-p.
-
-    `logprobs` and `tail` are as in `reheat`. The function returns -inf for a token that `top_p` excludes, and at
-    temperature 0 for all but the most likely one. `top_p` excludes none if all of `logprobs` have less together.
-    """
-    if temperature == 0:
-        return lambda logprob: 0.0 if logprob >= logprobs[0] else -math.inf
-    odds, _ = reheat(logprobs, tail, temperature)
-    kept = sum(mass < top_p for mass in itertools.accumulate(odds[:-1], initial=0.0))
-    excludes = top_p < 1 and math.fsum(odds) >= top_p
-    lowest, inside = (logprobs[kept - 1], math.fsum(odds[:kept])) if excludes else (-math.inf, top_p)
-    highest = math.log(odds[0]) - math.log(inside)
-    return lambda logprob: highest + (logprob - logprobs[0]) / temperature if logprob >= lowest else -math.inf
 
 
 def _tail_weight(tail: Sequence[int], temperature: float) -> float:

@@ -14,7 +14,7 @@ from lookahead_core.text import chat
 
 if TYPE_CHECKING:
     from lookahead_core.document.branch_edit import BranchEdit
-    from lookahead_core.document.document import AcceptedTokens, Document
+    from lookahead_core.document.document import AcceptedTokens
 
 MOST_CHARACTERS = 200_000
 """Characters of a text, and of all earlier messages together."""
@@ -115,8 +115,6 @@ class BranchRequest:
     """The person's edits of rows, in order."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Checked keyword arguments for `Document.lookahead`, `k` and `depth` among them."""
-    reheating: Mapping[str, float] = field(default_factory=dict)
-    """The `temperature` and `top_p` of the page in mode `likely`, as far as they are given; else empty."""
     words_left_out: bool = False
     """Whether the page asked for odds of words that the model's server cannot give; `options` has no `odds` then."""
     visitor: Any = None
@@ -143,7 +141,6 @@ class BranchRequest:
             ahead=fields.get("ahead") is not False,
             edits=_edits(fields.get("edits")),
             options=_options(fields),
-            reheating=_reheating(fields),
         )
 
     def without_words(self) -> BranchRequest:
@@ -152,21 +149,8 @@ class BranchRequest:
         return replace(self, options=options, words_left_out=self.options.get("odds") == "words")
 
     def at_temperature(self, temperature: float) -> BranchRequest:
-        """Return the same request with another temperature for its draws, or in mode `likely` for its `reheating`."""
-        if self.options["mode"] == "likely":
-            return replace(self, reheating={**self.reheating, "temperature": temperature})
+        """Return the same request of mode `sampled` with another temperature for its draws."""
         return replace(self, options={**self.options, "temperature": temperature})
-
-    def options_for(self, document: Document) -> dict[str, Any]:
-        """Return keyword arguments for the lookahead of a document with the request's text.
-
-        They are `options` at temperature and top-p 1. Otherwise they have the odds of tokens, from which the page
-        computes those at its temperature. If the last token is re-opened, the temperature also decides which branches
-        are the likeliest: then they have `reheating` too.
-        """
-        if all(value == 1 for value in self.reheating.values()):
-            return dict(self.options)
-        return {**self.options, **(self.reheating if document.reopens else {}), "odds": "tokens"}
 
     @property
     def message(self) -> MessageContext | None:
@@ -206,10 +190,11 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
     """Return options for `Document.lookahead` from the fields of a page's JSON; raise ValueError for invalid ones.
 
     `k`, `depth`, `mode`, `until` and `banned` have defaults and are always set; `towards` and `avoid` only if given,
-    and `odds` only if it is "words", in mode `likely` without these two. In mode `every_level`, `branch_total` is `k`,
-    so that a view has at most k rows in every mode. In mode `forks`, `cutoff` is FORK_CUTOFF, and `split_limit` is `k`:
-    no row may be left out for one with a lower share. `temperature`, `top_p` and `seed` are set in mode `sampled` only,
-    and then only if they are given.
+    and `odds` only if it is "words", in mode `likely` at temperature and top-p 1 without these two: at others the page
+    computes the odds of tokens itself, and the likeliest rows are the same. In mode `every_level`, `branch_total` is
+    `k`, so that a view has at most k rows in every mode. In mode `forks`, `cutoff` is FORK_CUTOFF, and `split_limit` is
+    `k`: no row may be left out for one with a lower share. `temperature`, `top_p` and `seed` are set in mode `sampled`
+    only, and then only if they are given.
     """
     from lookahead_core.strategies.lookahead_options import ODDS, LookaheadOptions
     from lookahead_core.validation import check_choice
@@ -221,10 +206,9 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
         "until": fields.get("until", "tokens"),
         "banned": tuple(fields.get("banned") or ()) if isinstance(fields.get("banned"), list | None) else None,
     }
-    odds = fields.get("odds", "tokens")
-    check_choice("odds", odds, ODDS)
-    if odds == "words" and options["mode"] == "likely" and not (fields.get("towards") or fields.get("avoid")):
-        options["odds"] = odds
+    check_choice("odds", fields.get("odds", "tokens"), ODDS)
+    if options["mode"] == "likely" and _wants_words(fields) and not (fields.get("towards") or fields.get("avoid")):
+        options["odds"] = "words"
     if options["mode"] == "every_level":
         options["branch_total"] = options["k"]
     if options["mode"] == "forks":
@@ -236,15 +220,15 @@ def _options(fields: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _reheating(fields: dict[str, Any]) -> dict[str, float]:
-    """Return `BranchRequest.reheating` from the fields of a page's JSON; raise ValueError for invalid ones."""
+def _wants_words(fields: dict[str, Any]) -> bool:
+    """Whether a page's JSON in mode `likely` asks for odds of words, which exist at temperature and top-p 1 only.
+
+    Raises ValueError for an invalid temperature or top-p.
+    """
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
-    if fields.get("mode", "likely") != "likely":
-        return {}
-    found = {name: fields[name] for name in ("temperature", "top_p") if name in fields}
-    LookaheadOptions.of(found)
-    return found
+    heat = LookaheadOptions.of({name: fields[name] for name in ("temperature", "top_p") if name in fields})
+    return fields.get("odds") == "words" and heat.temperature == 1 and heat.top_p == 1
 
 
 def _edits(value: object) -> tuple[RowEdit, ...]:

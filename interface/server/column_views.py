@@ -6,7 +6,7 @@ All of it runs in the scheduler's thread, like the page session that it belongs 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ class ColumnViews:
             return
         sessions = self._sessions_for(requests, owner)
         documents = {instruction: sessions[instruction].open(own) for instruction, own in requests.items()}
-        by_temperature = _depends_on_temperature(request, documents.values())
+        by_temperature = request.options["mode"] == "sampled"
         self._lookaheads = distinct, indexes = lookaheads_of(request.columns, by_temperature=by_temperature)
         growing = [column for column in distinct if column.instruction in requests]
         each = [_own_options(column, documents[column.instruction], request) for column in growing]
@@ -153,18 +153,11 @@ class ColumnViews:
         return found
 
 
-def _depends_on_temperature(request: BranchRequest, documents: Iterable[Document]) -> bool:
-    """Whether columns of different temperatures may have different branches, as `BranchRequest.options_for` says."""
-    mode = request.options["mode"]
-    return mode == "sampled" or (mode == "likely" and any(document.reopens for document in documents))
-
-
 def _own_options(column: Column, document: Document, request: BranchRequest) -> dict[str, Any]:
     """Return the options of a column's lookahead."""
     own = request if column.temperature is None else request.at_temperature(column.temperature)
     # As in `PageSession.answer_steps`: the re-opened token counts for the depth of a branch.
-    options = own.options_for(document)
-    return {**options, "depth": options["depth"] + bool(document.reopens)}
+    return {**own.options, "depth": own.options["depth"] + bool(document.reopens)}
 
 
 def _all_ahead_options(columns: Sequence[Column], request: BranchRequest) -> list[LookaheadOptions]:

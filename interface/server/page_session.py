@@ -135,7 +135,7 @@ class PageSession:
         self.prepare_dispatch(document, request, lambda: [_checked_ahead_options(request.options)])
         # Healing re-opens a typed token, which counts for the depth of a branch. Where its replacement inserts nothing,
         # the page shows no button for it; where it inserts characters, the page leaves out the last token.
-        options = request.options_for(document)
+        options = dict(request.options)
         options["depth"] += bool(document.reopens)
         if "towards" in options:
             options["budget"] = TOWARDS_NODES
@@ -166,7 +166,7 @@ class PageSession:
         """Return the `steps` of a lookahead and those of the request's edits; the last result has all edited rows."""
         from lookahead_core.document.edited_rows import with_edited_rows
 
-        options = {**request.options_for(document), "stop_at_repetition": True}
+        options = {**request.options, "stop_at_repetition": True}
         edits = [(one.row, replace(one.edit, healed=bool(document.reopens))) for one in request.edits]
         return with_edited_rows(document, steps, edits, options, MOST_ROW_TOKENS) if edits else steps
 

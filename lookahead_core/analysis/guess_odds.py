@@ -13,10 +13,11 @@ import torch
 from lookahead_core.document.document import Document
 from lookahead_core.engines.engine import prefill_in_chunks
 from lookahead_core.errors import LookaheadError
+from lookahead_core.strategies.branch_growth import Growth, GrowthContext
+from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start, joint_row
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.strategies.next_word_rows import first_characters
-from lookahead_core.strategies.sampling import apply_temperature, apply_top_p, exclude_tokens, keep_only
-from lookahead_core.strategies.word_tokens import WordTokens
+from lookahead_core.strategies.sampling import apply_temperature, apply_top_p, exclude_tokens
 from lookahead_core.text.boundaries import CONTEXT_CHARACTERS, WORD, boundary_levels
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
@@ -92,8 +93,9 @@ def guess_odds(
 
     `guess` is one or several words; white space around it is ignored. With `heal`, the last typed token is re-opened,
     and `banned` and `avoid` exclude tokens, as in `Document.lookahead`. `temperature`, then `top_p`, apply to each
-    token. Usually takes two to six forward passes. Raises ValueError if the guess is empty or has more than
-    MAX_CHARACTERS characters, or for a wrong option, and the errors of `guess_odds_steps`.
+    token; to a token that replaces the re-opened one as in `joint_row`. Usually takes two to six forward passes. Raises
+    ValueError if the guess is empty or has more than MAX_CHARACTERS characters, or for a wrong option, and the errors
+    of `guess_odds_steps`.
     """
     options = LookaheadOptions(temperature=temperature, top_p=top_p, banned=banned, avoid=avoid)
     return next(odds for odds in guess_odds_steps(document, guess, options, heal=heal) if odds is not None)
@@ -113,11 +115,15 @@ def guess_odds_steps(
     head = document.tree.head
     if not head.depth:
         raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
-    search = _GuessSearch(document, texts, document.reopens.encode() if heal else b"", options)
-    for _ in prefill_in_chunks(document.model.engine, search.base):
+    search = _GuessSearch(document, texts, document.reopened_token() if heal else None, options)
+    engine = document.model.engine
+    for _ in prefill_in_chunks(engine, search.base):
+        yield None
+    if search.reopened is not None:
+        search.advance_reopened(search.reopened)
         yield None
     while paths := search.next_paths():
-        rows = document.model.engine.evaluate([search.node_of(path) for path in paths])
+        rows = engine.evaluate([search.node_of(path) for path in paths])
         for path, row in zip(paths, rows, strict=True):
             search.advance(path, row)
         yield None
@@ -159,7 +165,7 @@ class _Path:
 class _GuessSearch:
     document: Document
     texts: Sequence[str]
-    typed: bytes
+    reopened: ReopenedToken | None
     options: LookaheadOptions
     low: float = 0.0
     """Probability of the paths that spell a continuation and end the word there."""
@@ -168,17 +174,19 @@ class _GuessSearch:
     base: Node = field(init=False)
     before: str = field(init=False)
     """The last characters of the text, which decide where the next word ends."""
-    _avoided: WordTokens | None = field(init=False)
+    _growth: Growth = field(init=False)
+    """Knows the tokens that the options exclude."""
     _waiting: list[_Path] = field(init=False)
     _nodes: int = 0
 
     def __post_init__(self) -> None:
-        avoid = self.options.avoid
-        self._avoided = self.document.word_tokens(avoid) if avoid else None
+        model, avoid = self.document.model, self.options.avoid
+        context = GrowthContext(words=self.document.word_tokens(avoid) if avoid else None)
+        self._growth = Growth(model.engine, self.options, model.end_token_ids, context)
         head = self.document.tree.head
-        self.base = head if not self.typed or head.parent is None else head.parent
+        self.base = head if self.reopened is None or head.parent is None else head.parent
         self.before = self.document.text[-CONTEXT_CHARACTERS:]
-        self._waiting = [_Path((), 1.0, "", self.document.passage.end, self.typed)]
+        self._waiting = [_Path((), 1.0, "", self.document.passage.end, self.reopened.text if self.reopened else b"")]
 
     @property
     def open(self) -> float:
@@ -199,8 +207,26 @@ class _GuessSearch:
 
     def advance(self, path: _Path, row: torch.Tensor) -> None:
         """Add an evaluated path's results; `row` has the log-probabilities of the next token."""
-        probabilities = self._probabilities(path, row)
-        following = self._continuing(path, len(row))
+        excluded = self._growth.excluded_after(self.node_of(path))
+        self._advance(path, self._probabilities(exclude_tokens(row, excluded) if excluded else row))
+
+    def advance_reopened(self, reopened: ReopenedToken) -> None:
+        """Advance the first path, and the path of the typed token, which inserts nothing. Makes one forward pass."""
+        head, (first,) = self.document.tree.head, self._waiting
+        _, first_row, typed_row = evaluate_healed_start(self._growth, head, reopened)
+        joint = self._probabilities(joint_row(first_row, head.token_id, typed_row))
+        probabilities, after_typed = joint.tensor_split(2)
+        probabilities[head.token_id] = kept = after_typed.sum()
+        self._waiting = []
+        self._advance(first, probabilities)
+        if typed := [path for path in self._waiting if path.token_ids == (head.token_id,)]:
+            self._waiting = [path for path in self._waiting if path is not typed[0]]
+            heapq.heapify(self._waiting)
+            self._advance(typed[0], after_typed / kept)
+
+    def _advance(self, path: _Path, probabilities: torch.Tensor) -> None:
+        """Add the results of a path after which the next token has these probabilities."""
+        following = self._continuing(path, len(probabilities))
         if path.characters:
             following |= self._end_word(path, probabilities)
         for token_id in following:
@@ -208,26 +234,12 @@ class _GuessSearch:
             if mass > 0.0:
                 self._follow(path, token_id, mass)
 
-    def _probabilities(self, path: _Path, row: torch.Tensor) -> torch.Tensor:
-        """Return the probabilities of the next token after a path: conditioned on what was typed, under the options."""
-        scores = self._allowed_scores(path, row)
+    def _probabilities(self, scores: torch.Tensor) -> torch.Tensor:
+        """Return the probabilities of a row of scores at the options' temperature and top-p; 0 if all are -inf."""
         if not bool(scores.isfinite().any()):
-            return torch.zeros_like(row)
+            return torch.zeros_like(scores)
         scores = apply_temperature(scores, self.options.temperature)
         return apply_top_p(scores, self.options.top_p).softmax(-1)
-
-    def _allowed_scores(self, path: _Path, row: torch.Tensor) -> torch.Tensor:
-        """Return the row with all tokens at -inf that do not begin with what was typed, or that are excluded."""
-        banned, avoided = frozenset(self.options.banned), self._avoided
-        if path.typed:
-            head = self.document.tree.head
-            matching = [i for i in self.document.model.codec.tokens_starting_with(path.typed) if i < len(row)]
-            if avoided is not None:
-                banned |= avoided.excluded_among(avoided.state_of(head), matching, len(path.typed))
-            return keep_only(row, set(matching) - (banned - {head.token_id}))
-        if avoided is not None:
-            banned |= avoided.excluded_after(avoided.state_of(self.node_of(path)))
-        return exclude_tokens(row, banned) if banned else row
 
     def _continuing(self, path: _Path, vocabulary: int) -> set[int]:
         """Return the tokens after a path that spell more of a continuation, or its rest and further characters."""

@@ -9,7 +9,18 @@ from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
 from lookahead_core.document.coverage import coverage_of, with_new_shares
-from lookahead_core.document.results import BannedToken, Beam, BeamNode, Beams, Branch, Cost, Lookahead, Other, Piece
+from lookahead_core.document.results import (
+    BannedToken,
+    Beam,
+    BeamNode,
+    Beams,
+    Branch,
+    Cost,
+    Lookahead,
+    Other,
+    Piece,
+    TypedToken,
+)
 from lookahead_core.engines.prediction_rows import TOP_TOKENS
 from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.beam import BeamPath, BeamTrace
@@ -110,6 +121,7 @@ def make_lookahead(
         coverage=coverage_of(branches),
         cost=cost,
         given=context.reopened.text.decode() if context.reopened else "",
+        typed=_typed(context, start) if leaves and start else None,
         seen_from=context.seen_from,
         rest=_rest([leaf.token_ids for leaf in leaves], context, start) if leaves and start else (),
         banned=tuple(_banned(context, start)) if start and start.excluded else (),
@@ -119,6 +131,13 @@ def make_lookahead(
         word=word,
         compared_by=compared_by,
     )
+
+
+def _typed(context: ResultContext, start: BranchStart) -> TypedToken | None:
+    """Return the re-opened token with its predictions; None if no token is re-opened."""
+    if start.prediction_after_typed is None:
+        return None
+    return TypedToken(context.origin.token_id, start.typed_logprob, (start.prediction, start.prediction_after_typed))
 
 
 def make_branch(leaf: BranchLeaf, context: ResultContext) -> Branch:

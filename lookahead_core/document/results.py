@@ -140,6 +140,17 @@ class NextWord:
 
 
 @dataclass(frozen=True, slots=True)
+class TypedToken:
+    """The re-opened token of a lookahead with token healing, which some branches keep as their first token."""
+
+    token_id: int
+    logprob: float
+    """Its natural log-probability among the tokens that begin with its text."""
+    said: tuple[Prediction, Prediction] = field(repr=False, compare=False)
+    """The prediction that `logprob` comes from, and that of the token after it, both without banned tokens."""
+
+
+@dataclass(frozen=True, slots=True)
 class BannedToken:
     """A banned token that would have been likely at the end of the text."""
 
@@ -218,6 +229,8 @@ class Lookahead:
     cost: Cost
     given: str = ""
     """The typed characters of the re-opened token, which every branch begins with; empty without healing."""
+    typed: TypedToken | None = None
+    """The re-opened token; None without healing, and until its prediction is evaluated."""
     seen_from: int = 0
     """Index of the first character that the model reads; 0 unless the text is longer than the model's context."""
     rest: tuple[Other, ...] = ()

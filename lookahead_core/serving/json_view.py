@@ -35,9 +35,11 @@ def lookahead_as_json(
     `Lookahead.banned`, with `id`, `text` and `probability`. `given`, `seen_from`, `compared_by`, `cost` and `alone` are
     those of `Lookahead`; `asked` has the `REPORTED_OPTIONS`, the number of banned tokens, and `towards` or `avoid` if
     it is set. With `towards`, `word` has the fields of `Lookahead.word`, and branches that reach the word have `word`,
-    its tokens. An edited branch has `edited`, the tokens of the text put in. With `odds="words"` each branch and each
-    entry of `rest` has `next_word`: `share`, `error` (its maximum error), and for a branch the word's `text` and
-    `tokens`, the number of the branch's tokens that spell it.
+    its tokens. With token healing `typed` is the re-opened token: its `id`, its `logprob` among the tokens that begin
+    with its text, and in `at` the indexes of the prediction of this token and of that of the token after it. An edited
+    branch has `edited`, the tokens of the text put in. With `odds="words"` each branch and each entry of `rest` has
+    `next_word`: `share`, `error` (its maximum error), and for a branch the word's `text` and `tokens`, the number of
+    the branch's tokens that spell it.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}
@@ -54,6 +56,7 @@ def lookahead_as_json(
             for token in result.banned[:MAX_BANNED_SHOWN]
         ],
         "given": result.given,
+        **_typed_as_json(result, indexes),
         "seen_from": result.seen_from,
         "compared_by": result.compared_by,
         "cost": {
@@ -69,6 +72,14 @@ def lookahead_as_json(
         | {name: word for name in ("towards", "avoid") if (word := getattr(options, name))},
         **word_as_json(result),
     }
+
+
+def _typed_as_json(result: Lookahead, indexes: dict[int, int]) -> dict[str, Any]:
+    """Return `{"typed": …}` with the re-opened token of a lookahead; an empty dict without one, or if it has odds 0."""
+    if (typed := result.typed) is None or typed.logprob == -math.inf:
+        return {}
+    at = [indexes[id(prediction)] for prediction in typed.said]
+    return {"typed": {"id": typed.token_id, "logprob": round(typed.logprob, 5), "at": at}}
 
 
 def word_as_json(result: Lookahead) -> dict[str, Any]:
@@ -131,9 +142,10 @@ def _tokens_as_json(path: Branch | Other, indexes: dict[int, int]) -> dict[str, 
 def _distinct_predictions(result: Lookahead, rest: int) -> list[Prediction]:
     """Return every prediction object that a token of the branches, or of the first `rest` of `result.rest`, has, once.
 
-    That of the first token comes first, if it is known.
+    That of the first token comes first, if it is known; those of `result.typed` are among them.
     """
     predictions = [] if result.said is None else [result.said]
+    predictions += result.typed.said if result.typed else ()
     paths: list[Branch | Other] = [*result.branches, *result.rest[:rest]]
     predictions += [prediction for path in paths for prediction in path.said]
     return list({id(prediction): prediction for prediction in predictions}.values())

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from lookahead_core.engines.engine import NodeScores, predict
 from lookahead_core.engines.prediction_rows import renormalised_among
-from lookahead_core.reheating import reheated_logprob
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth
-from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.tree import Node
 
 
@@ -33,10 +31,8 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken, count: int) 
     Their paths begin below the parent of `head`, with a token whose text begins with the typed text. The typed token
     itself inserts nothing, so its paths have one token more; it is allowed even if it is banned. The most probable path
     comes first, conditioned on the typed text; there may be fewer. `head` must be at depth 2 or more. Takes at
-    most one forward pass, and sets `growth.start`.
-
-    In mode "likely" the most probable paths are those at `options.temperature` and `options.top_p`: paths of one token
-    and of two change places with the temperature. Paths that these options exclude come last.
+    most one forward pass, and sets `growth.start`. The order is the same at every temperature and top-p, which act on
+    all these paths together: see `joint_row`.
     """
     assert head.parent is not None
     start = known_healed_start(growth, head, typed)
@@ -47,24 +43,21 @@ def healed_leaves(growth: Growth, head: Node, typed: ReopenedToken, count: int) 
     # One more, because the typed token may be among them.
     leaves = [leaf for leaf in growth.children(base, count + 1, start.prediction) if leaf.token_ids != (head.token_id,)]
     leaves += growth.children(base.extended(head.token_id, start.typed_logprob, start.prediction), count)
-    return sorted(growth.distinct(leaves), key=_rank(growth.options, leaves))[:count]
+    return sorted(growth.distinct(leaves), key=lambda leaf: -leaf.logprob)[:count]
 
 
-def _rank(options: LookaheadOptions, leaves: Sequence[BranchLeaf]) -> Callable[[BranchLeaf], tuple[float, ...]]:
-    """Return the sorting key with which the most probable of `leaves` comes first, as `healed_leaves` compares them."""
-    if options.mode != "likely" or (options.temperature == 1 and options.top_p == 1):
-        return lambda leaf: (-leaf.logprob,)
-    predictions = {id(prediction): prediction for leaf in leaves for prediction in leaf.predictions}
-    reheated = {
-        key: reheated_logprob(prediction.logprobs, prediction.tail, options.temperature, options.top_p)
-        for key, prediction in predictions.items()
-    }
+def joint_row(first_row: torch.Tensor, typed_id: int, typed_row: torch.Tensor) -> torch.Tensor:
+    """Return the log-probabilities of all paths that first insert text after a re-opened token, as one row.
 
-    def rank(leaf: BranchLeaf) -> tuple[float, ...]:
-        steps = zip(leaf.logprobs, leaf.predictions, strict=True)
-        return -math.fsum(reheated[id(prediction)](logprob) for logprob, prediction in steps), -leaf.logprob
+    `first_row` and `typed_row`, of shape (vocabulary,), are those that `evaluate_healed_start` returns. In the result,
+    of shape (2 * vocabulary,), index i is token i in place of the typed token `typed_id`, and index vocabulary + i is
+    the typed token and token i after it. Index `typed_id` is -inf, since the typed token alone inserts nothing.
 
-    return rank
+    Temperature and top-p are to be applied to this row. Applied to each token by itself, a high temperature would make
+    a token that replaces the typed one too likely: it has few rivals, and the token after the typed one has thousands.
+    """
+    replacing = first_row.index_fill(0, torch.tensor([typed_id], device=first_row.device), -math.inf)
+    return torch.cat([replacing, first_row[typed_id] + typed_row])
 
 
 def known_healed_start(growth: Growth, head: Node, typed: ReopenedToken) -> BranchStart | None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
-from lookahead_core.prediction import Prediction
 from lookahead_core.strategies.branch_growth import BranchLeaf, BranchStart, Growth
-from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start, known_healed_start
-from lookahead_core.strategies.sampling import apply_temperature_and_cuts, sample_token
+from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start, joint_row, known_healed_start
+from lookahead_core.strategies.sampling import apply_temperature_and_cuts, gumbel_noise, sample_token
 from lookahead_core.tree import Node
 
 
@@ -75,50 +74,62 @@ class SampledGrowth:
 
         As by `Growth.extended`, the result may be shortened and complete.
         """
-        prediction = self.growth.prediction_after(leaf.node)
+        prediction, sampled = self.growth.prediction_after(leaf.node), self._sampled(leaf.node, stream)
         assert prediction is not None
-        return self._extended(leaf, stream, prediction)
-
-    def first_healed_leaves(self, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
-        """Return the leaf of each stream after its first token, sampled among tokens that begin with the typed text.
-
-        `head` is the typed token's node, at depth 2 or more; the leaves' paths begin below its parent. A stream that
-        samples the typed token, which inserts nothing, also samples the token after it, so its path has two tokens. The
-        leaves are in the order of streams. Sets `growth.start`; at most one forward pass.
-        """
-        assert head.parent is not None
-        streams = range(self.growth.options.k)
-        start = known_healed_start(self.growth, head, typed)
-        if start is None or any(self._lacks_healed_sample(head, typed, stream) for stream in streams):
-            start, first_row, head_row = evaluate_healed_start(self.growth, head, typed)
-            for stream in streams:
-                self._sample(head.parent, stream, first_row, typed.text)
-                if self._lacks_healed_sample(head, typed, stream):
-                    self._sample(head, stream, head_row)
-        self.growth.start = start
-        base = BranchLeaf(head.parent, (), (), typed=typed.text)
-        leaves = [self._extended(base, stream, start.prediction) for stream in streams]
-        return [self.extended(leaf, stream) if leaf.node is head else leaf for stream, leaf in enumerate(leaves)]
-
-    def _extended(self, leaf: BranchLeaf, stream: int, prediction: Prediction) -> BranchLeaf:
-        """Return the leaf extended by this stream's sample in the memo of the leaf's node, which must be there already.
-
-        For a leaf with `typed` and no tokens yet, it is the sample conditioned on the typed text. `prediction` is only
-        kept with the token.
-        """
-        sampled = self._sampled(leaf.node, stream, leaf.typed if not leaf.token_ids else b"")
         assert sampled is not None
         return self.growth.extended(leaf, *sampled, prediction)
 
-    def _lacks_healed_sample(self, head: Node, typed: ReopenedToken, stream: int) -> bool:
-        """Whether a stream has no sample yet for the first token that inserts text.
+    def first_healed_leaves(self, head: Node, typed: ReopenedToken) -> list[BranchLeaf]:
+        """Return the leaf of each stream after the first tokens that insert text, sampled from `joint_row`.
 
-        `head` is the node of the typed token. That first token replaces it, or follows it if the stream samples the
-        typed token itself.
+        `head` is the typed token's node, at depth 2 or more; the leaves' paths begin below its parent. They have one
+        token in place of the typed one, or the typed one and a token after it. The leaves are in the order of streams.
+        Sets `growth.start`; at most one forward pass.
         """
         assert head.parent is not None
-        first = self._sampled(head.parent, stream, typed.text)
-        return first is None or (first[0] == head.token_id and not self._is_known(head, stream))
+        streams, memo = range(self.growth.options.k), head.parent.memo or {}
+        keys = [(self._note_key(head.parent, stream), typed.text, head.token_id) for stream in streams]
+        start = known_healed_start(self.growth, head, typed)
+        if start is None or any(key not in memo for key in keys):
+            start, first_row, typed_row = evaluate_healed_start(self.growth, head, typed)
+            samples = self._healed_samples(head, first_row, typed_row)
+            for key, sample in zip(keys, samples, strict=True):
+                head.tree.memoize(head.parent, key, sample)
+            memo = head.parent.memo or {}
+        self.growth.start = start
+        assert start.prediction_after_typed is not None
+        leaves = [BranchLeaf(head.parent, (), (), typed=typed.text) for _ in streams]
+        for stream, key in zip(streams, keys, strict=True):
+            predictions = (start.prediction, start.prediction_after_typed)
+            for (token_id, logprob), prediction in zip(memo[key], predictions, strict=False):
+                leaves[stream] = self.growth.extended(leaves[stream], token_id, logprob, prediction)
+        return leaves
+
+    def _healed_samples(
+        self, head: Node, first_row: torch.Tensor, typed_row: torch.Tensor
+    ) -> Iterator[tuple[tuple[int, float], ...]]:
+        """Yield for each stream its sample from `joint_row`: one or two pairs of a token id and its log-probability.
+
+        `head` is the node of the typed token, and the rows are the arguments of `joint_row`. The noise of a path is
+        that of its last token.
+        """
+        assert head.parent is not None
+        options, vocabulary, typed_id = self.growth.options, len(first_row), head.token_id
+        row = joint_row(first_row, typed_id, typed_row)
+        scores = apply_temperature_and_cuts(row, temperature=options.temperature, top_p=options.top_p)
+        possible = scores.isfinite().nonzero()[:, 0]
+        replacing, following = possible[possible < vocabulary], possible[possible >= vocabulary] - vocabulary
+        for stream in range(options.k):
+            noise = [
+                gumbel_noise(options.seed, stream, self._position(head.parent), replacing),
+                gumbel_noise(options.seed, stream, self._position(head), following),
+            ]
+            index = int(possible[(scores[possible] + torch.cat(noise)).argmax()])
+            if index < vocabulary:
+                yield ((index, float(first_row[index])),)
+            else:
+                token_id = index - vocabulary
+                yield (typed_id, float(first_row[typed_id])), (token_id, float(typed_row[token_id]))
 
     def _is_known(self, node: Node, stream: int) -> bool:
         """Whether a sample of the stream, and the prediction without banned tokens are stored after a node.
@@ -127,31 +138,30 @@ class SampledGrowth:
         """
         return self._sampled(node, stream) is not None and self.growth.prediction_after(node) is not None
 
-    def _sample(self, node: Node, stream: int, row: torch.Tensor, typed: bytes = b"") -> None:
+    def _sample(self, node: Node, stream: int, row: torch.Tensor) -> None:
         """Sample the stream's token after a node, and store it with its log-probability in the node's memo.
 
         `row`, of shape (vocabulary,), holds the log-probabilities after the node, without banned tokens. The stored one
-        is read from it, before temperature and top-p. `typed` are the re-opened bytes that the row is conditioned on.
+        is read from it, before temperature and top-p.
         """
         options = self.growth.options
         scores = apply_temperature_and_cuts(row, temperature=options.temperature, top_p=options.top_p)
         token_id = sample_token(scores, seed=options.seed, stream=stream, position=self._position(node))
-        node.tree.memoize(node, self._note_key(node, stream, typed), (token_id, float(row[token_id])))
+        node.tree.memoize(node, self._note_key(node, stream), (token_id, float(row[token_id])))
 
-    def _sampled(self, node: Node, stream: int, typed: bytes = b"") -> tuple[int, float] | None:
+    def _sampled(self, node: Node, stream: int) -> tuple[int, float] | None:
         """Return the token id of a stream's stored sample after a node, and its log-probability; None if there is none.
 
-        The log-probability is that before temperature and top-p, without banned tokens. `typed` are the re-opened bytes
-        that the sample is conditioned on.
+        The log-probability is that before temperature and top-p, without banned tokens.
         """
-        return (node.memo or {}).get(self._note_key(node, stream, typed))
+        return (node.memo or {}).get(self._note_key(node, stream))
 
     def _position(self, node: Node) -> int:
         """Return the position in the whole text of the token after a node: the number of tokens before it."""
         return node.depth + self.growth.context.unread_tokens
 
-    def _note_key(self, node: Node, stream: int, typed: bytes) -> Hashable:
+    def _note_key(self, node: Node, stream: int) -> Hashable:
         """Return the key of a stream's sample in a node's memo: all that it depends on besides the node."""
         options = self.growth.options
         settings = (options.seed, options.temperature, options.top_p)
-        return settings, stream, self._position(node), typed, self.growth.exclusion
+        return settings, stream, self._position(node), self.growth.exclusion

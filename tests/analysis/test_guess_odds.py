@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import math
 import random
 from collections.abc import Collection
@@ -48,21 +49,41 @@ class Enumeration:
     def rows(self, paths: list[Path]) -> list[list[float]]:
         """The probabilities of all next tokens after each path; only those that begin with the typed bytes first."""
         found = []
-        for path, row in zip(
-            paths, plain_rows_by_length(self.model.hf_model, [[*self.ids, *path] for path in paths]), strict=True
-        ):
-            p = row.double().softmax(-1).tolist()
-            if not path and self.typed:
-                p = [x if self.spelled[i].startswith(self.typed) else 0.0 for i, x in enumerate(p)]
-            allowed = {self.typed_id} if not path and self.typed else set()
-            p = [0.0 if i in self.banned and i not in allowed else x ** (1 / self.temperature) for i, x in enumerate(p)]
-            total, held, kept = math.fsum(p), 0.0, set()
-            for i in sorted(range(len(p)), key=lambda i: -p[i]):
-                if held < self.top_p * total:
-                    kept.add(i)
-                    held += p[i]
-            found.append([x / held if i in kept else 0.0 for i, x in enumerate(p)])
+        rows = plain_rows_by_length(self.model.hf_model, [[*self.ids, *path] for path in paths])
+        for path, row in zip(paths, rows, strict=True):
+            if self.typed and path in ((), (self.typed_id,)):
+                found.append(self.replacing[path])
+            else:
+                p = row.double().softmax(-1).tolist()
+                found.append(self.heated([0.0 if i in self.banned else x for i, x in enumerate(p)]))
         return found
+
+    def heated(self, p: list[float]) -> list[float]:
+        """Probabilities at the temperature, cut to the likeliest ones that have top-p together."""
+        p = [x ** (1 / self.temperature) for x in p]
+        total, held, kept = math.fsum(p), 0.0, set()
+        for i in sorted(range(len(p)), key=lambda i: -p[i]):
+            if held < self.top_p * total:
+                kept.add(i)
+                held += p[i]
+        return [x / held if i in kept else 0.0 for i, x in enumerate(p)]
+
+    @functools.cached_property
+    def replacing(self) -> dict[Path, list[float]]:
+        """The probabilities of the first token, and of the one after the typed token, heated as ways of one text."""
+        rows = plain_rows_by_length(self.model.hf_model, [self.ids, [*self.ids, self.typed_id]])
+        first, after = (row.double().softmax(-1).tolist() for row in rows)
+        begins = [self.spelled[i].startswith(self.typed) for i in range(len(first))]
+        allowed = [b and (i not in self.banned or i == self.typed_id) for i, b in enumerate(begins)]
+        first = [x if ok else 0.0 for x, ok in zip(first, allowed, strict=True)]
+        after = [0.0 if i in self.banned else x for i, x in enumerate(after)]
+        typed = first[self.typed_id] / (math.fsum(first) * math.fsum(after))
+        ways = [0.0 if i == self.typed_id else x / math.fsum(first) for i, x in enumerate(first)]
+        heated = self.heated([*ways, *(typed * x for x in after)])
+        replaced, following = heated[: len(first)], heated[len(first) :]
+        kept = math.fsum(following)
+        replaced[self.typed_id] = kept
+        return {(): replaced, (self.typed_id,): [x / kept if kept else 0.0 for x in following]}
 
     def state(self, word: str, text: str, final: bool) -> bool | None:
         """Whether a text begins with the word, and the word ends there; None if that is not known yet."""

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from lookahead_core import Document, Model, TextError, load_model
 from lookahead_core.document.coverage import covered_probability, distinguishing_lengths
@@ -321,21 +320,33 @@ def test_equal_sampled_branches_are_all_returned_and_covered_once(model: Any, od
 
 
 @pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "the  "])
-def test_a_healed_sample_is_drawn_among_tokens_that_begin_with_the_typed_text(tiny_model: Model, text: str) -> None:
-    document = Document(tiny_model, text)
-    ids, spelled = document.token_ids, tokens_as_bytes(tiny_model.tokenizer)
-    result = document.lookahead(mode="sampled", k=6, depth=4, heal=True, seed=3, temperature=1.5)
-    allowed = {i for i in range(len(spelled)) if spelled[i].startswith(spelled[ids[-1]])}
-    draws = Draws(tiny_model.hf_model, 3, 1.5, 1.0)
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.5, 1.0), (0.7, 0.8), (0.0, 1.0)])
+def test_a_healed_sample_is_drawn_among_all_ways_to_go_on_from_the_typed_text(
+    tiny_model: Model, text: str, temperature: float, top_p: float
+) -> None:
+    document, odds = Document(tiny_model, text), ways_on(tiny_model, text)
+    ids, before = document.token_ids, len(document.token_ids) - 1
+    requested = {"mode": "sampled", "k": 6, "depth": 4, "heal": True, "seed": 3}
+    requested |= {"temperature": temperature, "top_p": top_p}
+    result = document.lookahead(**requested)
+    law = reference_odds(list(odds.values()), temperature, top_p) if temperature else []
+    draws = Draws(tiny_model.hf_model, 3, temperature, top_p)
     for stream, branch in enumerate(result.branches):
-        first = draws.token(ids[:-1], stream, len(ids) - 1, allowed)
-        rest = draws.row([*ids[:-1], first], stream, 3, tiny_model.end_token_ids)
-        assert branch.healed and branch.token_ids == (first, *rest)
-    again = document.lookahead(mode="sampled", k=6, depth=4, heal=True, seed=3, temperature=1.5)
+        first = max(odds, key=lambda path: odds[path])
+        if temperature:
+            scores = {
+                path: math.log(p) + reference_noise(3, stream, before + len(path) - 1, path[-1])
+                for path, p in zip(odds, law, strict=True)
+                if p > 0
+            }
+            first = max(scores, key=lambda path: scores[path])
+        rest = draws.row([*ids[:-1], *first], stream, 4 - len(first), tiny_model.end_token_ids)
+        assert branch.healed and branch.token_ids == (*first, *rest)
+    again = document.lookahead(**requested)
     assert again.cost.passes == 0 and again.branches == result.branches
-    for other in ({"seed": 4}, {"k": 9}, {"temperature": 0.7}, {"top_p": 0.5}):
-        requested = {"mode": "sampled", "k": 6, "depth": 4, "heal": True, "seed": 3, "temperature": 1.5} | other
-        assert paths(document.lookahead(**requested)) == paths(Document(tiny_model, text).lookahead(**requested))
+    for other in ({"seed": 4}, {"k": 9}, {"temperature": 0.9}, {"top_p": 0.5}):
+        changed = requested | other
+        assert paths(document.lookahead(**changed)) == paths(Document(tiny_model, text).lookahead(**changed))
 
 
 TALES = [
@@ -621,45 +632,33 @@ def test_the_rest_of_a_healed_lookahead_holds_the_text_that_would_be_inserted(ti
         assert shares == pytest.approx(exact, rel=0.01) and rest == pytest.approx(0, abs=0.01)
 
 
-def reheated(row: torch.Tensor, temperature: float, top_p: float) -> torch.Tensor:
-    """The probabilities of a row of logits at a temperature, cut to the likeliest tokens that have top-p together."""
-    if not temperature:
-        return torch.nn.functional.one_hot(row.argmax(), len(row)).double()
-    found = (row.double() / temperature).softmax(0)
-    order = found.argsort(descending=True)
-    before = found[order].cumsum(0) - found[order]
-    kept = torch.zeros_like(found).index_copy(0, order, torch.where(before < top_p, found[order], 0.0))
-    return kept / kept.sum()
+def ways_on(model: Model, text: str) -> dict[tuple[int, ...], float]:
+    """The probability of every token that replaces the last typed one, and of every token after the typed one.
+
+    They are conditioned on the typed text, and have a sum of 1.
+    """
+    ids, spelled = Document(model, text).token_ids, tokens_as_bytes(model.tokenizer)
+    before, after = plain_rows(model.hf_model, [ids[:-1], ids])
+    allowed = [i for i in range(len(spelled)) if spelled[i].startswith(spelled[ids[-1]])]
+    given = dict(zip(allowed, before[allowed].double().softmax(0).tolist(), strict=True))
+    odds = {(i,): p for i, p in given.items() if i != ids[-1]}
+    return odds | {(ids[-1], i): given[ids[-1]] * p for i, p in enumerate(after.double().softmax(0).tolist())}
 
 
 @pytest.mark.parametrize("text", ["the old keep", "watched the s", "He saw the ship"])
-@pytest.mark.parametrize(
-    ("temperature", "top_p"), [(0.0, 1.0), (0.3, 1.0), (0.6, 0.8), (1.0, 0.5), (1.4, 1.0), (2.0, 0.9)]
-)
-def test_the_first_tokens_of_a_healed_lookahead_are_the_likeliest_at_its_temperature_and_top_p(
-    tiny_model: Model, text: str, temperature: float, top_p: float
+@pytest.mark.parametrize("options", [{}, {"temperature": 0}, {"temperature": 2.0}, {"temperature": 0.6, "top_p": 0.5}])
+def test_the_first_tokens_of_a_healed_lookahead_are_the_likeliest_at_every_temperature(
+    tiny_model: Model, text: str, options: dict[str, float]
 ) -> None:
-    document = Document(tiny_model, text)
-    ids, spelled = document.token_ids, tokens_as_bytes(tiny_model.tokenizer)
-    before, after = plain_rows(tiny_model.hf_model, [ids[:-1], ids])
-    allowed = [i for i in range(len(spelled)) if spelled[i].startswith(spelled[ids[-1]])]
-
-    def odds_at(temperature: float, top_p: float) -> dict[tuple[int, ...], float]:
-        """The probability of every first token that replaces the typed one, and of every token after the typed one."""
-        given = dict(zip(allowed, reheated(before[allowed], temperature, top_p).tolist(), strict=True))
-        odds = {(i,): p for i, p in given.items() if i != ids[-1]}
-        following = reheated(after, temperature, top_p).tolist()
-        return odds | {(ids[-1], i): given[ids[-1]] * p for i, p in enumerate(following)}
-
-    raw, odds = odds_at(1.0, 1.0), odds_at(temperature, top_p)
-    result = document.lookahead(k=6, depth=4, heal=True, temperature=temperature, top_p=top_p)
-    begun = [branch.token_ids[: 1 + (branch.token_ids[0] == ids[-1])] for branch in result.branches]
-    # Paths that the settings make impossible come last, in the order of the odds at temperature 1.
-    expected = sorted(odds, key=lambda path: (-odds[path], -raw[path]))[:6]
-    assert begun == expected
-    assert [math.exp(branch.logprobs[0]) for branch in result.branches] == pytest.approx(
-        [sum(raw[path] for path in raw if path[0] == one[0]) for one in begun], rel=1e-3
-    ), "probabilities stay those of temperature 1"
+    typed_id, odds = Document(tiny_model, text).token_ids[-1], ways_on(tiny_model, text)
+    result = Document(tiny_model, text).lookahead(k=6, depth=4, heal=True, **options)
+    begun = [branch.token_ids[: 1 + (branch.token_ids[0] == typed_id)] for branch in result.branches]
+    assert begun == sorted(odds, key=lambda path: -odds[path])[:6]
+    assert result.typed is not None and result.typed.token_id == typed_id
+    kept = math.fsum(p for path, p in odds.items() if path[0] == typed_id)
+    assert math.exp(result.typed.logprob) == pytest.approx(kept, rel=1e-3)
+    plain = Document(tiny_model, text).lookahead(k=6, depth=4)
+    assert plain.typed is None
 
 
 def test_a_row_that_begins_with_a_control_token_has_its_first_piece_after_it(byte_tokenizer: Any) -> None:

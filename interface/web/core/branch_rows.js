@@ -3,9 +3,9 @@
  * @import {Branch, BranchRemainder, DrawnSettings, DrawnView, Odds, OddsFunction, Row, RowPiece, RowSettings, Span,
  *   UnpackedNode, View} from './types.d.ts'
  */
-/** @import {NodeOdds} from './other_beginnings.js' */
+/** @import {PathOdds} from './other_beginnings.js' */
 import {beginsWith, otherBeginnings, otherWords} from './other_beginnings.js';
-import {isReheated, oddsAfter, oddsError, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
+import {isReheated, joinNodes, oddsAfter, oddsError, oddsOfAll, rawOdds, unpackNode} from './reheated_odds.js';
 import {tokensOfDepth} from './row_tokens.js';
 import {distinctLengths, setShares, setWordShares, sumOf} from './shares.js';
 
@@ -19,8 +19,7 @@ const collator = new Intl.Collator();
 const unpackedNodes = new WeakMap();
 
 /**
- * Whether a view holds enough data for these settings. Settings that are not named are those of the view's request. Where the
- * last typed token is re-opened, the likeliest rows are others at another temperature: some have a token more than others.
+ * Whether a view holds enough data for these settings. Settings that are not named are those of the view's request.
  * @param {View} view
  * @param {RowSettings} settings
  */
@@ -30,7 +29,6 @@ export function coversSettings(view, settings) {
   const same = (...names) => names.every(name => valueOf(wanted, name) === valueOf(asked, name));
   if (!same('mode') || (wanted.towards || '') !== (asked.towards || '') || (wanted.avoid || '') !== (asked.avoid || '')) return false;
   if (asked.mode === 'sampled' && !same('temperature', 'top_p', 'seed')) return false;
-  if (view.given && asked.mode === 'likely' && !asked.towards && !same('temperature', 'top_p')) return false;
   // Odds of words are known at temperature 1 alone, and the likeliest words are other rows than the likeliest tokens.
   if (oddsKind(asked) !== (isReheated(wanted) ? 'tokens' : oddsKind(wanted))) return false;
   return isCuttable(asked) ? wanted.k <= asked.k && isLongEnough(view, wanted) : hasSameRows(view, wanted);
@@ -165,17 +163,44 @@ const excludingSetting = ({temperature = 1, top_p: topP = 1}) => (temperature <=
 const shownBranches = (view, wanted) =>
   view.branches.filter(branch => branch.ids.length).slice(0, isCuttable(view.asked) ? wanted.k : Infinity);
 
-/** @type {(view: {nodes?: string[]}, wanted: RowSettings) => NodeOdds} */
+/** @type {(view: Pick<View, 'typed'> & {nodes?: string[]}, wanted: RowSettings) => PathOdds} */
 function oddsOfView(view, wanted) {
-  if (!isReheated(wanted)) return (_, logprob) => rawOdds(logprob);
+  if (!isReheated(wanted)) return ({logprobs}) => logprobs.map(rawOdds);
   const {temperature = 1, top_p: topP = 1} = wanted;
-  const nodes = nodesOf(view);
+  const nodes = nodesOf(view), joint = oddsOfReplacing(view, wanted);
   /** @type {OddsFunction[]} */
   const known = [];
-  return (index, logprob) => {
-    if (index === undefined || !nodes[index]) return {...rawOdds(logprob), raw: true};
-    known[index] ??= oddsAfter(nodes[index], temperature, topP);
-    return known[index](logprob);
+  return ({ids, logprobs, at}) => {
+    const figures = logprobs.map((logprob, position) => {
+      const index = at?.[position];
+      if (index === undefined || !nodes[index]) return {...rawOdds(logprob), raw: true};
+      known[index] ??= oddsAfter(nodes[index], temperature, topP);
+      return known[index](logprob);
+    });
+    return joint?.({ids, logprobs, at}, figures) ?? figures;
+  };
+}
+
+/**
+ * For a view that re-opens the typed token, a function from a path and the odds of its tokens to the odds that `joinNodes` gives
+ * its first tokens: the one that replaces the typed one; or the typed one, which has 1, and the token after it. The function
+ * returns null for a path that begins after other predictions, as a changed row does that has a banned token.
+ * @param {Pick<View, 'typed'> & {nodes?: string[]}} view
+ * @param {RowSettings} wanted
+ * @returns {((path: {ids: number[], logprobs: number[], at?: number[]}, figures: Odds[]) => Odds[] | null) | null}
+ */
+function oddsOfReplacing(view, {temperature = 1, top_p: topP = 1}) {
+  const {typed, nodes: packed = []} = view;
+  if (!typed) return null;
+  const [first, after] = typed.at.map(index => nodesOf(view)[index]);
+  if (!first || !after) return null;
+  const odds = oddsAfter(joinNodes(first, after, typed.logprob), temperature, topP);
+  /** @type {(at: number[] | undefined, position: number) => boolean} */
+  const isAfter = (at, position) => at?.[position] !== undefined && packed[at[position]] === packed[typed.at[position]];
+  return ({ids, logprobs, at}, figures) => {
+    if (!isAfter(at, 0)) return null;
+    if (ids[0] !== typed.id) return [odds(logprobs[0]), ...figures.slice(1)];
+    return ids.length > 1 && isAfter(at, 1) ? [{p: 1, bound: false}, odds(logprobs[0] + logprobs[1]), ...figures.slice(2)] : null;
   };
 }
 
@@ -188,11 +213,11 @@ function nodesOf(view) {
 
 /**
  * `apart` is the number of tokens that set a branch of a tree apart: none of them is cut.
- * @type {(branch: Branch, source: {nodes?: string[], asked?: View['asked']}, wanted: DrawnSettings, odds: NodeOdds, apart?: number) => Row}
+ * @type {(branch: Branch, source: {nodes?: string[], asked?: View['asked']}, wanted: DrawnSettings, odds: PathOdds, apart?: number) => Row}
  */
 function makeRow(branch, source, wanted, odds, apart = 0) {
   const length = shownLength(branch, source.asked, wanted, apart);
-  const figures = branch.ids.slice(0, length).map((_, index) => odds(branch.at?.[index], branch.logprobs[index]));
+  const figures = odds(branch).slice(0, length);
   const ended = branch.ended && length === branch.ids.length;
   const own = makePieces(branch, length, figures), pieces = wanted.oneWord ? joinPieces(own) : own;
   // A row that ends at once holds, before the end token, only the token that replaces the typed one.

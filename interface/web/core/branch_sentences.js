@@ -34,7 +34,6 @@ const unfinishedClause = drawn => (continuesWord(drawn) ? ', after all that you 
 
 /** What ≤ means before the share of a row: see `nucleus` in reheated_odds.js. */
 export const AT_MOST = '≤: at most so much. Top-p keeps more tokens here than the 64 likeliest, and the page knows the odds of those alone.';
-const ANOTHER_TEMPERATURE = 'Temperature acts on each token: rows that lengthen your last word have one token less than those after it, and may change places with them.';
 const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need temperature 1 and top-p 1.';
 
 /**
@@ -52,30 +51,27 @@ function shareSentence(drawn) {
 /**
  * What is said after the sentence on shares: why they are not those of words, or what a click does. One of the two, so that
  * the line keeps its height, and nothing below it moves, when temperature or top-p change.
- * @param {Pick<DrawnView, 'count' | 'given' | 'wanted'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
+ * @param {Pick<DrawnView, 'count' | 'wanted'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
  * @param {boolean} isFinal whether no more rows can come
  */
-function hintSentence({count, given, wanted, rows, wordError = null}, isFinal) {
-  const remark = oddsRemark({given, wanted, rows}), fewer = fewerSentence(count, wanted, isFinal);
+function hintSentence({count, wanted, rows, wordError = null}, isFinal) {
+  const remark = boundRemark(rows), fewer = fewerSentence(count, wanted, isFinal);
   if (remark) return remark;
   if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || (isKeptFirst(rows) ? KEPT_FIRST : HINT);
   return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
 }
 
 /**
- * What figures or their order need to be understood; empty if nothing.
- * @param {Pick<DrawnView, 'given' | 'wanted'> & Drawn} drawn
+ * What ≤ means, if a share is an upper bound; else empty.
+ * @param {Drawn['rows']} rows
  */
-function oddsRemark({given, wanted, rows}) {
-  if (rows.some(({share}) => share?.bound)) return AT_MOST;
-  return wanted.mode === 'likely' && isReheated(wanted) && continuesWord({given, rows}) ? ANOTHER_TEMPERATURE : '';
-}
+const boundRemark = rows => (rows.some(({share}) => share?.bound) ? AT_MOST : '');
 
 /**
  * What is said under the rows of a column: what a share is stands once, under all columns.
- * @param {Pick<DrawnView, 'given' | 'wanted'> & Drawn} drawn
+ * @param {Drawn} drawn
  */
-export const columnRemarks = drawn => [cutRowsSentence(drawn.rows), oddsRemark(drawn)].filter(Boolean).join(' ');
+export const columnRemarks = ({rows}) => [cutRowsSentence(rows), boundRemark(rows)].filter(Boolean).join(' ');
 
 /**
  * Whether the first row stands before likelier ones, since it goes on from the token that was clicked.

@@ -6,7 +6,7 @@ import {oddsOfAll} from './reheated_odds.js';
 const LEAST_LEFT = 1e-6; // the least probability of other ways on that is listed
 const MOST_PART = 0.1;   // the largest error of a word's share, as a part of it, with which it is shown as exact
 
-/** @typedef {(index: number | undefined, logprob: number) => Odds} NodeOdds odds after the node of this index */
+/** @typedef {(path: {ids: number[], logprobs: number[], at?: number[]}) => Odds[]} PathOdds the odds of each token of a path */
 /** @typedef {{other: DrawnOther, known: number[]}} Entry `known`: the first ids, whose odds are known; all of them unless there is a bound */
 
 /**
@@ -18,7 +18,7 @@ export const beginsWith = (ids, beginning) => beginning.every((id, index) => ids
 /**
  * The likeliest beginnings that no row has, those of branches that are not shown among them, and other ways on from those
  * that rows have in common. Each is one token, or two where the first replaces the typed one.
- * @type {(view: View, rows: Row[], odds: NodeOdds) => DrawnOther[]}
+ * @type {(view: View, rows: Row[], odds: PathOdds) => DrawnOther[]}
  */
 export function otherBeginnings(view, rows, odds) {
   /** @type {Map<string, Entry>} */
@@ -26,7 +26,7 @@ export function otherBeginnings(view, rows, odds) {
   for (const entry of [...view.branches.filter(branch => branch.ids.length).map(firstPiece), ...(view.rest || [])]) {
     const key = entry.ids.join(' ');
     if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
-    const figures = entry.logprobs.map((logprob, index) => odds(entry.at?.[index] ?? (index ? undefined : 0), logprob));
+    const figures = odds({...entry, at: entry.at ?? [0]});
     found.set(key, {other: {...entry, ...(entry.next_word && {next_word: undefined}), odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)}, known: entry.ids.slice(0, knownSize(figures))});
   }
   const others = [...withoutCounted([...found.values()], rows), ...otherWaysOn(rows)];

@@ -69,6 +69,37 @@ function nearest(list, number) {
 }
 
 /**
+ * A node whose tokens are all ways to go on from a re-opened token: those that replace it, and the tokens after it, which have
+ * the log-probability of both together. Temperature and top-p act on all of them at once. Each by itself, a high temperature would
+ * make a token that replaces the typed one too likely: it has few rivals, and the token after the typed one has thousands.
+ * @param {UnpackedNode} first of the tokens that begin with the typed text
+ * @param {UnpackedNode} after of the token after the typed one
+ * @param {number} typed the log-probability of the typed token after `first`
+ * @returns {UnpackedNode}
+ */
+export function joinNodes(first, after, typed) {
+  const replacing = logprobsOf(first), following = logprobsOf(after).map(logprob => typed + logprob);
+  // A typed token that is not among the likeliest ones was not packed.
+  const own = replacing.findIndex(logprob => Math.abs(logprob - typed) <= 2 * ROUNDING);
+  if (own >= 0) replacing.splice(own, 1);
+  const logprobs = [...replacing, ...following].sort((one, other) => other - one).slice(0, KEPT), [most] = logprobs;
+  const heats = Float64Array.from({length: HEATS}, (_, index) => {
+    const temperature = STEP * (index + 1);
+    /** @type {(logprob: number) => number} */
+    const weight = logprob => Math.exp((logprob - most) / temperature);
+    const known = replacing.reduce((all, logprob) => all + weight(logprob), 0);
+    const whole = weight(likeliest(first)) * Math.exp(first.heats[index]) - weight(typed);
+    const others = first.drops.length < KEPT ? known : Math.max(known, whole);
+    return Math.log(others + weight(typed + likeliest(after)) * Math.exp(after.heats[index]));
+  });
+  heats[1 / STEP - 1] = -most;
+  return {heats, drops: Float64Array.from(logprobs, logprob => most - logprob)};
+}
+
+/** @param {UnpackedNode} node */
+const logprobsOf = node => Array.from(node.drops, drop => likeliest(node) - drop);
+
+/**
  * The largest relative error of a token's odds at a temperature, which comes from the rounding of the packed sums. It is 0 at
  * temperatures 0 and 1, where the odds are exact.
  * @param {number} temperature

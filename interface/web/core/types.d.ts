@@ -101,6 +101,8 @@ export interface View {
   without?: {id: number, text: string, probability: number}[];
   /** The typed characters that every branch begins with (token healing). */
   given: string;
+  /** The re-opened token: its log-probability among the tokens that begin with its text, and the nodes of it and of the token after it. */
+  typed?: {id: number, logprob: number, at: number[]};
   /** The first character of the text that the model reads. */
   seen_from: number;
   asked: ViewOptions;

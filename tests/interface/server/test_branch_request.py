@@ -16,7 +16,6 @@ from interface.tabs.highlights import text_analysis
 from interface.tabs.highlights.text_analysis import HighlightsRequest
 from interface.tabs.internals import token_odds
 from interface.tabs.internals.token_odds import InternalsRequest
-from lookahead_core import Document, Model
 from lookahead_core.text import chat
 
 CALLS_PAGE = Path(__file__).parents[3] / "docs" / "calls.md"
@@ -62,20 +61,15 @@ def test_a_request_has_the_fields_of_its_json() -> None:
         "seed": 3,
     }
     assert set(of(mode="sampled").options) == {"k", "depth", "mode", "until", "banned"}
-    assert of(temperature=0.5, top_p=0.6).reheating == {"temperature": 0.5, "top_p": 0.6}
-    assert [each.reheating for each in (of(), drawn, more)] == [{}, {}, {}]
 
 
-def test_at_another_temperature_the_lookahead_has_the_odds_of_tokens(tiny_model: Model) -> None:
-    typed, ended = Document(tiny_model, "the ship"), Document(tiny_model, "the ship.")
-    assert typed.reopens and not ended.reopens
-    for document in (typed, ended):
-        assert of(odds="words").options_for(document)["odds"] == "words"
-        assert of(odds="words", temperature=1, top_p=1).options_for(document)["odds"] == "words"
+def test_at_another_temperature_the_lookahead_is_that_at_temperature_1_with_the_odds_of_tokens() -> None:
+    assert of(odds="words").options["odds"] == of(odds="words", temperature=1, top_p=1).options["odds"] == "words"
     for changed in ({"temperature": 0.5}, {"top_p": 0.6}):
-        of_tokens = {**of().options_for(ended), "odds": "tokens"}
-        assert of(odds="words", **changed).options_for(ended) == of_tokens
-        assert of(odds="words", **changed).options_for(typed) == {**of_tokens, **changed}
+        assert of(odds="words", **changed).options == of(**changed).options == of().options
+    for wrong in ({"temperature": 3}, {"top_p": 0}, {"odds": "letters"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            of(**wrong)
 
 
 def test_words_and_changes_of_rows_are_checked() -> None:

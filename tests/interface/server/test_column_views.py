@@ -80,19 +80,17 @@ def test_columns_cost_the_passes_of_one(chat_model: Model) -> None:
     assert engine.passes == before, "a column that is removed costs nothing"
 
 
-def test_columns_that_differ_in_temperature_share_a_view_if_their_rows_are_the_same(tiny_model: Model) -> None:
+@pytest.mark.parametrize("text", ["The sea.", "He saw the ship"], ids=["whole", "re-opened"])
+def test_columns_that_differ_in_temperature_alone_share_the_likeliest_rows(tiny_model: Model, text: str) -> None:
     columns = [{"temperature": 0.4}, {"temperature": 1.6}, {}]
-    likely = answer(PageSession(tiny_model), "The sea.", columns=columns, k=3, depth=4)["view"]
+    likely = answer(PageSession(tiny_model), text, columns=columns, k=3, depth=4)["view"]
     assert likely["columns"] == [0, 0, 0]
     assert len(likely["views"]) == 1
 
 
-@pytest.mark.parametrize("mode", ["likely", "sampled"])
-def test_drawn_rows_and_those_of_a_re_opened_text_are_those_of_each_columns_temperature(
-    tiny_model: Model, mode: str
-) -> None:
+def test_sampled_rows_are_those_of_each_columns_temperature(tiny_model: Model) -> None:
     columns = [{"temperature": 0.4}, {"temperature": 1.6}, {}]
-    options: dict[str, Any] = {"k": 3, "depth": 4, "mode": mode, "seed": 4, "temperature": 1.0}
+    options: dict[str, Any] = {"k": 3, "depth": 4, "mode": "sampled", "seed": 4, "temperature": 1.0}
     found = answer(PageSession(tiny_model), "He saw the ship", columns=columns, **options)["view"]
     assert found["columns"] == [0, 1, 2]
     for column, view in zip(columns, found["views"], strict=True):

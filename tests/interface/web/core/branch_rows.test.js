@@ -3,7 +3,7 @@ import {test} from 'node:test';
 
 import {coversSettings, shapeRows, shapePinnedRow} from '../../../../interface/web/core/branch_rows.js';
 import {withDice} from '../../../support/scripts/dice.js';
-import {packed} from '../../../support/scripts/rows.js';
+import {heated, nucleus, packed, randomRow} from '../../../support/scripts/rows.js';
 import {ASKED, assertNear, likelyView, likeliest, oddsAfter, oddsOf, pathOf, rowAfter, textOf, viewOf} from '../../../support/scripts/views.js';
 
 const near = (found, wanted, what) => assertNear(assert, found, wanted, what);
@@ -400,16 +400,59 @@ test('a view covers fewer and shorter rows, another order and other odds', () =>
   assert.ok(!coversSettings(view, {k: 6}) && !coversSettings(view, {depth: 6}) && !coversSettings(view, {mode: 'sampled'}));
 });
 
-test('where the last typed token is re-opened, another temperature or top-p has other rows', () => {
-  const view = {...likelyView(5, 5, {temperature: 0.5, top_p: 0.9}), given: ' a'}, same = {temperature: 0.5, top_p: 0.9};
-  assert.ok(coversSettings(view, {}) && coversSettings(view, {...same, k: 3, depth: 2, order: 'path', seed: 9}));
-  for (const other of [{temperature: 1}, {top_p: 1}, {k: 6}, {mode: 'sampled'}]) assert.ok(!coversSettings(view, {...same, ...other}), JSON.stringify(other));
-  assert.ok(coversSettings({...view, given: ''}, {temperature: 1}), 'the order of next tokens is that of any temperature');
-  const raw = {...likelyView(), given: ' a'};
-  assert.ok(coversSettings(raw, {temperature: 1, top_p: 1}) && !coversSettings(raw, {temperature: 0.9}));
-  assert.ok(coversSettings({...likelyView(5, 5, {towards: 'sea'}), given: ' a'}, {temperature: 0.5}), 'rows that lead to a word stay');
-  assert.ok(coversSettings({...likelyView(5, 5, {mode: 'forks'}), given: ' a'}, {temperature: 0.5}), 'other modes compare at temperature 1');
+test('where the last typed token is re-opened, a view covers any temperature and top-p', () => {
+  const view = {...likelyView(), given: ' a'};
+  for (const other of [{temperature: 0.5}, {top_p: 0.9}, {temperature: 2, top_p: 0.5}]) assert.ok(coversSettings(view, other), JSON.stringify(other));
+  for (const other of [{k: 6}, {mode: 'sampled'}]) assert.ok(!coversSettings(view, other), JSON.stringify(other));
 });
+
+// Branches that begin with a token that replaces the typed one, or with the typed one and a token after it, and their odds.
+function replacingView(dice, {changed = false} = {}) {
+  const typed = 7, starting = [typed, 11, 12, 13, 14, 15], allowed = new Set(starting);
+  const raw = randomRow(dice, {vocabulary: 80}), sum = Math.log(starting.reduce((all, id) => all + Math.exp(raw[id]), 0));
+  const first = raw.map((logprob, id) => (allowed.has(id) ? logprob - sum : -Infinity)), after = randomRow(dice, {vocabulary: 80});
+  const ways = [
+    ...starting.slice(1).map(id => ({ids: [id], logprobs: [first[id]], at: [0]})),
+    ...after.map((logprob, id) => ({ids: [typed, id], logprobs: [first[typed], logprob], at: [0, 1]})),
+  ];
+  const total = ({logprobs}) => logprobs.reduce((all, one) => all + one, 0);
+  ways.sort((one, other) => total(other) - total(one));
+  const branch = ({ids, logprobs, at}) => ({ids, logprobs, at, pieces: [{text: String(ids.at(-1)), tokens: ids.length, ends: 1}], ended: false, healed: true, repeats: false});
+  const rest = ({ids, logprobs, at}) => ({ids, logprobs, at, text: String(ids.at(-1)), end: false});
+  const nodes = [packed(first.filter(Number.isFinite)), packed(after)];
+  const view = {
+    branches: ways.slice(0, 5).map(branch), rest: ways.slice(5, 20).map(rest), nodes, given: ' t', seen_from: 0, asked: {...ASKED},
+    typed: {id: typed, logprob: first[typed], at: [0, 1]},
+  };
+  if (changed) {
+    view.nodes.push(nodes[0]);
+    view.branches[0] = {...view.branches[0], at: [2, ...view.branches[0].at.slice(1)]};
+  }
+  return {view, joint: ways.map(total), ways, first, after};
+}
+
+test('temperature and top-p act on all ways to go on from the typed text together, and keep their order', () => withDice(30, dice => {
+  const {view, joint, ways} = replacingView(dice, {changed: dice.chance(0.5)});
+  for (const [temperature, topP] of [[0.5, 1], [2, 1], [1.4, 0.7], [1, 0.5], [0, 1]]) {
+    const {odds, margin} = nucleus(joint, temperature, topP);
+    if (margin < 0.01) continue;
+    const drawn = shapeRows(view, {temperature, top_p: topP});
+    assert.deepEqual(idsOf(drawn), view.branches.map(({ids}) => ids), 'in the order of the odds at temperature 1');
+    drawn.rows.forEach((row, index) => {
+      near(row.share.p, odds[index], `share at ${temperature}, ${topP}`);
+      near(row.pieces[0].odds.p, odds[index], 'piece');
+    });
+    near(drawn.coverage.p, odds.slice(0, 5).reduce((all, one) => all + one, 0), 'coverage');
+    for (const other of drawn.others) near(other.odds.p, odds[ways.findIndex(({ids}) => String(ids) === String(other.ids))], 'everything else');
+  }
+}));
+
+test('a view of an earlier version, which does not say which token is re-opened, has the odds of each token by itself', () => withDice(5, dice => {
+  const {view, first, after} = replacingView(dice), {typed, ...earlier} = view;
+  const replacing = heated(first, 2), following = heated(after, 2);
+  for (const {ids, share} of shapeRows(earlier, {temperature: 2}).rows)
+    near(share.p, ids[0] === typed.id ? replacing[typed.id] * following[ids[1]] : replacing[ids[0]], 'share');
+}));
 
 test('a view covers the settings it was drawn with', () => {
   const view = likelyView(5, 5, {mode: 'sampled', temperature: 0.8, top_p: 0.9, seed: 3});

@@ -53,18 +53,16 @@ test('the coverage sentence says how many branches there are and what they hold'
   assert.deepEqual([heated(1.7), heated(0)], ['of what comes next at temperature 1.7, in tokens', 'of what comes next at temperature 0, in tokens']);
 });
 
-test('where rows lengthen the last word, it is said that another temperature moves them', () => {
+test('at another temperature, odds are said to be those of tokens, also where rows lengthen the last word', () => {
   const rows = [{pieces: [{text: 'house'}]}], drawn = {firsts: true, given: ' light', rows, count: 1, without: [], wanted: {mode: 'likely', odds: 'words', k: 1}};
   const summary = wanted => words.summarySentence({state: 'settled'}, {...drawn, wanted: {...drawn.wanted, ...wanted}});
-  assert.match(summary({temperature: 0.5}), /Temperature acts on each token: rows that lengthen your last word/);
-  assert.doesNotMatch(summary({temperature: 1}), /Temperature acts/);
-  assert.match(words.summarySentence({state: 'settled'}, {...drawn, given: '', wanted: {...drawn.wanted, temperature: 0.5}}), /are those of tokens/);
+  assert.match(summary({temperature: 0.5}), /are those of tokens/);
+  assert.doesNotMatch(summary({temperature: 1}), /are those of tokens/);
 });
 
-test('a column says the same of its rows where another temperature moves them, or where ≤ stands before a share', () => {
+test('a column says what ≤ before a share means', () => {
   const rows = [{pieces: [{text: 'house'}]}], drawn = {given: ' light', rows, wanted: {mode: 'likely', temperature: 0.5}};
-  assert.match(words.columnRemarks(drawn), /^Temperature acts on each token: rows that lengthen your last word/);
-  for (const other of [{given: ''}, {wanted: {mode: 'likely', temperature: 1}}, {wanted: {mode: 'sampled', temperature: 0.5}}]) assert.equal(words.columnRemarks({...drawn, ...other}), '');
+  assert.equal(words.columnRemarks(drawn), '');
   assert.match(words.columnRemarks({...drawn, rows: [{...rows[0], share: {p: 0.1, bound: true}}]}), /^≤: at most so much\./);
 });
 

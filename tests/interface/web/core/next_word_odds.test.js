@@ -113,11 +113,11 @@ test('at another temperature rows of words are not enough, and rows of tokens ar
   }
 });
 
-test('where the last typed token is re-opened, other temperatures have rows and odds of tokens', () => {
-  const words = {...wordView(), given: ' a'}, tokens = likelyView(3, 4), cooler = {...tokens, given: ' a', asked: {...tokens.asked, temperature: 0.5}};
+test('at other temperatures a view has rows and odds of tokens, also where the last typed token is re-opened', () => {
+  const words = {...wordView(), given: ' a'}, tokens = {...likelyView(3, 4), given: ' a'};
   assert.ok(coversSettings(words, {odds: 'words'}) && !coversSettings(words, {odds: 'words', temperature: 0.5}));
-  assert.ok(coversSettings(cooler, {odds: 'words', temperature: 0.5}) && coversSettings(cooler, {odds: 'tokens', temperature: 0.5}));
-  assert.ok(!coversSettings(cooler, {odds: 'words', temperature: 1}) && !coversSettings(cooler, {odds: 'words', temperature: 0.7}));
+  assert.ok(coversSettings(tokens, {odds: 'words', temperature: 0.5}) && coversSettings(tokens, {odds: 'tokens', temperature: 0.5}));
+  assert.ok(!coversSettings(tokens, {odds: 'words', temperature: 1}) && coversSettings(tokens, {odds: 'words', temperature: 0.7}));
 });
 
 test('a share that is not known yet is the least that it can be, and the rows keep the server’s order', () => {
