@@ -329,7 +329,7 @@ export class BranchView {
     const floats = isHeld ? bottom > innerHeight : top > innerHeight - LINE && (refusal !== null || end < innerHeight - height);
     setAttribute(root, 'data-floats', floats);
     // The note stands at the lower edge once the page is scrolled; before, it may be lower, since it never stands above the view.
-    if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - (innerHeight - height)));
+    if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - (innerHeight - note.getBoundingClientRect().height)));
     // By keyboard nobody can see the rest of the note while the focus is on the button.
     if (!floats && isPointedNew && button && button === document.activeElement && this.rows.contains(button)) this.#scrollToNote(button.getBoundingClientRect().top, bottom);
   }

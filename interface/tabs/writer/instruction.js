@@ -2,7 +2,7 @@
 import {dispatch} from '../../web/ui/events.js';
 
 const SETTLES = 300;   // milliseconds without a key
-const IN_COLUMNS = 'While you compare, each column has its own instruction, and at most 5 rows.';
+const IN_COLUMNS = 'While you compare, each column has its own instruction and at most 5 rows; a row that you changed is not among them.';
 
 /** Events: `changing` while it is being written, `change` {instruction} when another one is in force, `paint` when it gives way to columns. */
 export class Instruction extends EventTarget {

@@ -556,7 +556,10 @@ def test_in_columns_the_instruction_under_the_text_gives_way_to_a_sentence(compa
     compare.choose("compare")
     expect(page.locator(".going")).to_be_hidden()
     expect(page.locator("#instruction")).to_be_hidden()
-    expect(said).to_have_text("While you compare, each column has its own instruction, and at most 5 rows.")
+    expect(said).to_have_text(
+        "While you compare, each column has its own instruction and at most 5 rows; "
+        "a row that you changed is not among them."
+    )
     assert page.locator("#document textarea").get_attribute("aria-describedby") == "continues tab-key"
     assert compare.column(0).locator("textarea").input_value() == "Write a poem.", "the first column begins with it"
     compare.choose("rows")

@@ -339,6 +339,9 @@ def test_what_is_said_of_a_held_token_is_in_sight_and_does_not_cover_it(phone: V
         assert box["y"] >= 0 and box["y"] + box["height"] <= 844
     box = token.bounding_box()
     assert box["y"] >= 0 and box["y"] + box["height"] <= note.bounding_box()["y"]
+    inside = [note.locator(part).bounding_box() for part in (".words", ".actions")]
+    needed = max(box["y"] + box["height"] for box in inside) - min(box["y"] for box in inside)
+    assert note.bounding_box()["height"] <= needed + 24, "it covers no more of the rows than it needs"
     phone.page.locator("#branches .branch .bar").nth(row).tap()
     expect(note.locator(".ban")).to_be_hidden()
     expect(phone.page.locator("#branches")).not_to_have_attribute("data-floats", "true")
