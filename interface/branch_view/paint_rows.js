@@ -141,6 +141,8 @@ function paintTokens(tokens, row, {letters, fork}) {
   if (pinnedPhrase(row)) tokens.append(makeStop(pinnedPhrase(row), PINNED_SENTENCE));
   if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row)));
   if (stopPhrase(row)) tokens.append(makeStop(stopPhrase(row), stopSentence(row)));
+  // The arrows reach a row without buttons too.
+  if (!buttons.length) findAll(tokens, '[role=note]').slice(0, 1).forEach(note => { note.tabIndex = -1; });
 }
 
 /** @param {HTMLElement} tokens @param {number} index */

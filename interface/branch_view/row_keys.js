@@ -4,7 +4,8 @@ import {branchKey} from '../web/core/shortcuts.js';
 import {closestTo} from '../web/ui/events.js';
 import {findAll} from '../web/ui/elements.js';
 
-const FOCUSABLE = 'button[data-token], .more, button[data-rest]';
+const FOCUSABLE = 'button[data-token], .more, button[data-rest], .tokens > [role=note][tabindex]';
+const ROW_PARTS = '.token, [role=note]';
 
 /** @typedef {{line: number, column: number, token: boolean}} FocusPosition `token`: whether it is a piece of a row */
 
@@ -12,13 +13,13 @@ const FOCUSABLE = 'button[data-token], .more, button[data-rest]';
 const hidesRows = root => (root.dataset.view ?? 'rows') !== 'rows';
 
 /**
- * The buttons line by line: the pieces of each row, the button that opens the other beginnings, and, while open, those. In a
- * view that hides the rows their pieces are left out.
+ * The buttons line by line: the pieces of each row, the button that opens the other beginnings, and, while open, those. A row
+ * without pieces has its note, that the text ends there. In a view that hides the rows their pieces are left out.
  * @param {HTMLElement} root
  * @returns {HTMLElement[][]}
  */
 function buttonLines(root) {
-  const rows = hidesRows(root) ? [] : findAll(root, '.branch .tokens').map(tokens => findAll(tokens, 'button'));
+  const rows = hidesRows(root) ? [] : findAll(root, '.branch .tokens').map(tokens => findAll(tokens, 'button, [role=note][tabindex]'));
   const more = findAll(root, '.rest:not([hidden]) .more:enabled');
   const others = more.length ? findAll(root, '.others:not([hidden]) button') : [];
   return [...rows, more, others].filter(line => line.length);
@@ -42,7 +43,7 @@ export function focusPosition(root) {
   const node = focusedButton(root);
   if (!node) return null;
   const all = buttonLines(root), line = all.findIndex(buttons => buttons.includes(node));
-  return line < 0 ? null : {line, column: all[line].indexOf(node), token: node.matches('.token')};
+  return line < 0 ? null : {line, column: all[line].indexOf(node), token: node.matches(ROW_PARTS)};
 }
 
 /** Whether there is a button at a position. @type {(root: HTMLElement, position: FocusPosition) => boolean} */
@@ -57,7 +58,7 @@ export const isSamePosition = (one, other) => one.line === other.line && one.col
  * @param {{line: number, column: number, token?: boolean}} position
  */
 export function focusAt(root, {line, column, token = false}) {
-  const all = buttonLines(root), rows = all.filter(([first]) => first.matches('.token'));
+  const all = buttonLines(root), rows = all.filter(([first]) => first.matches(ROW_PARTS));
   const found = token && rows.length ? rows : all, buttons = found[Math.max(0, Math.min(line, found.length - 1))];
   if (buttons) focusOn(root, buttons[Math.max(0, Math.min(column, buttons.length - 1))]);
 }
@@ -92,7 +93,7 @@ function moveTabStop(root, button) {
  */
 export function keepTabStop(root) {
   const stop = root.querySelector('[tabindex="0"]');
-  if (!stop || stop.matches(':disabled') || stop.closest('[hidden]') || (hidesRows(root) && stop.matches('.token'))) resetTabStop(root);
+  if (!stop || stop.matches(':disabled') || stop.closest('[hidden]') || (hidesRows(root) && stop.matches(ROW_PARTS))) resetTabStop(root);
 }
 
 /** Give the tab stop to the first button that is shown: of the rows, or else what opens the others. @param {HTMLElement} root */

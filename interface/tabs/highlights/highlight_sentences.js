@@ -184,21 +184,27 @@ export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/
   (/.…$/.test(text) ? `${spokenQuote(text.slice(0, -1))} or a longer word` : spokenQuote(text)));
 
 /**
- * What a screen reader says of a word that is pointed at or has the focus: what the card shows, without what figures mean.
+ * What a screen reader says of a word that is pointed at or has the focus: what the card shows, without what figures mean. What
+ * is true of all alternatives, or needs many words, is said once.
  * @param {Pick<MarkedWord, 'entry' | 'text' | 'begun' | 'before'> & Partial<Pick<MarkedWord, 'given'>>} word
  * @param {AlternativeFit[]} fits the verdicts, as far as they are known
  * @param {boolean} withFigures
  */
 export function spokenDetails(word, fits, withFigures) {
-  const {entry} = word;
-  const verdicts = new Map(fits.map(fit => [fit.id, fit]));
+  const {entry} = word, verdicts = new Map(fits.map(fit => [fit.id, fit]));
+  const areLonger = entry.alternatives.length > 1 && entry.alternatives.every(one => continuedSign(one, entry));
   const alternatives = entry.alternatives.map(one => {
     // As the card does: where it shows no figures, it gives a verdict only on an alternative that fits.
-    const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && (withFigures || fit.drops_in) && fitPhrase(fit);
-    return [spokenAlternative(one, entry, word.given), withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
+    const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit?.drops_in ? 'fits' : fit && withFigures && fitPhrase(fit);
+    const name = areLonger ? spokenAfter(word.given ?? '', one) : spokenAlternative(one, entry, word.given);
+    return [name, withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
   });
-  const sentences = [expectationSentence(word), withFigures && `${wordSummary(entry)}.`];
-  return [...sentences, alternatives.length > 0 && `Alternatives: ${alternatives.join('; ')}.`].filter(Boolean).map(one => spokenSentence(String(one))).join(' ');
+  const sentences = [
+    expectationSentence(word), withFigures && `${wordSummary(entry)}.`,
+    alternatives.length > 0 && `Alternatives${areLonger ? ', each or a longer word' : ''}: ${alternatives.join('; ')}.`,
+    alternatives.some(one => one.endsWith(', fits')) && 'Where one fits, your next words can stay.',
+  ];
+  return sentences.filter(Boolean).map(one => spokenSentence(String(one))).join(' ');
 }
 
 /**

@@ -139,7 +139,7 @@ class LessonPage {
     setText(find(this.outline, '.score'), scoreSentence(progress));
     for (const link of findAll(this.outline, 'a')) {
       const [sign, meaning] = this.#markOf(String(link.dataset.part));
-      find(link, '.mark').replaceChildren(...(sign ? [make('span', {ariaHidden: 'true', text: sign}), make('span', {className: 'meaning', text: `, ${meaning}`})] : []));
+      find(link, '.mark').replaceChildren(...(sign ? [make('span', {ariaHidden: 'true', text: sign}), make('span', {className: 'meaning', text: ` (${meaning})`})] : []));
     }
   }
 

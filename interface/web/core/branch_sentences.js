@@ -267,12 +267,13 @@ export function costFigures({cost, alone}, ahead) {
 
 /**
  * What a row's share is, where it stands. Tokens are counted as they can be seen: as buttons.
- * @param {{share: Odds, apart: number, pieces: (Pick<RowPiece, 'ids' | 'ends' | 'tokens'> & {text?: string})[], next_word?: Row['next_word']}} row
+ * @param {{share: Odds, apart: number, pieces: (Pick<RowPiece, 'ids' | 'ends' | 'tokens'> & {text?: string})[], next_word?: Row['next_word'], ended?: boolean}} row
  * @param {string} [letters] of the word that the row continues
  */
-export function shareLabel({share, apart, pieces, next_word: word}, letters = '') {
+export function shareLabel({share, apart, pieces, next_word: word, ended = false}, letters = '') {
   if (word && isUnknown(share) && share.most === undefined) return `The chance ${nextWordClause(word.text, letters)}${word.text ? ',' : ''} is not known yet`;
   if (word) return `${formatKnown(share)} chance ${nextWordClause(word.text, letters)}`;
+  if (ended && !pieces.length) return `${formatPercent(share)} chance that the text ends here`;
   const [first] = pieces, count = buttonsFor(pieces, apart);
   const single = `${first?.ids.length === 1 && first.ends >= 1 ? 'this next token' : 'this beginning'}${first?.text ? `, ${nameOfText(letters + first.text)}` : ''}`;
   const what = count > 1 ? `these first ${formatNumber(count)} tokens` : count || apart < 2 ? single : 'this whole row';
@@ -479,13 +480,16 @@ function announcedRow({pieces, pinned, apart = 0}, before) {
 }
 
 /**
- * What a screen reader says of a settled view: the coverage, the text of each row, and the odds of the word that the rows go
- * towards.
+ * What a screen reader says of a settled view: the row that is the rest of what was chosen, where the model did not predict it; the
+ * coverage, the text of each other row, and the odds of the word that the rows go towards.
  * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>> & {rows: (Partial<Pick<Row, 'apart' | 'branch' | 'extra' | 'cut' | 'excludes'>> & SpokenRow)[]}} drawn
  * @param {string} [before] the end of the text before the rows
  */
 export function announcementSentence({count, coverage, rows, wanted = {}, ...drawn}, before = '') {
   const under = isReheated(wanted) ? ` ${coverageCaption({given: '', ...drawn, wanted, rows})}` : '';
   const steered = steeringSentence({...drawn, wanted, rows});
-  return `${coverageSubject(count, rows)} ${formatKnown(coverage)}${under}: ${rows.map(row => announcedRow(row, before)).join('; ')}${steered && `. ${steered}`}`;
+  /** @type {(extra: boolean) => string} */
+  const texts = extra => rows.filter(row => Boolean(row.extra) === extra).map(row => announcedRow(row, before)).join('; ');
+  const rest = texts(true);
+  return `${rest && `First ${REST_OF_CHOICE}: ${rest}. `}${coverageSubject(count, rows)} ${formatKnown(coverage)}${under}: ${texts(false)}${steered && `. ${steered}`}`;
 }

@@ -915,6 +915,28 @@ def test_an_ending_is_a_chip_with_its_odds_that_inserts_nothing(bench: Bench) ->
     assert bench.row(ended[(END,)]).locator("button").count() == 0
 
 
+def test_the_arrows_reach_a_row_that_ends_at_once(bench: Bench) -> None:
+    bench.show(view_of([(1, 2), (END,), (3, 4)]))
+    rows = [tuple(row["ids"]) for row in bench.page.evaluate("root.branchView.rows()")]
+    ended = rows.index((END,))
+    chip = bench.row(ended).locator(".end")
+    expect(bench.row(ended)).to_have_attribute("aria-label", re.compile(r"% chance that the text ends here$"))
+    if ended:
+        bench.token(ended - 1, 0).focus()
+        bench.press("ArrowDown")
+    else:
+        bench.token(1, 0).focus()
+        bench.press("ArrowUp")
+    expect(chip).to_be_focused()
+    expect(chip).to_have_attribute("tabindex", "0")
+    bench.press("Enter", "Delete", "e")
+    assert not bench.told("accept") and not bench.told("ban")
+    bench.show(view_of([(1, 2), (END,), (3, 4)]))
+    expect(chip).to_be_focused()
+    bench.press("ArrowDown" if ended < 2 else "ArrowUp")
+    expect(bench.token(ended + 1 if ended < 2 else 1, 0)).to_be_focused()
+
+
 def test_tokens_without_whole_characters_are_signs_with_nothing_to_click(bench: Bench) -> None:
     view = likely(3, 3)
     view["branches"][0]["pieces"] = []

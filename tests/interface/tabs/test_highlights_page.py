@@ -628,7 +628,7 @@ def test_a_word_keeps_its_description_while_it_has_the_focus_also_without_its_ca
         expect(word).to_have_attribute("aria-description", expected)
         page.keyboard.press("ArrowLeft")
         expect(about).to_be_visible()
-        whole = page.locator("#highlights [aria-description*='Alternatives: ']")
+        whole = page.locator("#highlights [aria-description*='Alternatives']")
         expect(whole).to_have_count(1)
         page.locator("#highlights-text").focus()
         expect(whole).to_have_count(0)

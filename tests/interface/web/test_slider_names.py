@@ -51,6 +51,16 @@ def test_each_slider_is_named_by_the_word_beside_it_and_its_label_focuses_it(nam
         assert slider["id"] in labels
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_the_number_beside_a_slider_is_not_announced_by_itself(name: str) -> None:
+    page = Elements(PAGES[name])
+    sliders = {attributes["id"] for _, attributes in page.elements if attributes.get("type") == "range"}
+    numbers = [attributes for tag, attributes in page.elements if tag == "output" and attributes.get("for") in sliders]
+    assert len(numbers) == len(sliders)
+    for number in numbers:
+        assert number.get("aria-live") == "off", number
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.parametrize("tab", TABS)

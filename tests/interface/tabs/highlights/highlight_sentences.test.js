@@ -133,8 +133,11 @@ test('a screen reader says the alternatives of a token one by one, signs by thei
   const details = sentences.spokenDetails({entry: {...after, rank: 3}, text: ' keeper', begun: '', before: 9}, [], false);
   assert.match(details, /Alternatives: comma; sea, or a longer word\.$/);
   const fits = [{id: 1, drops_in: false}, {id: 2, drops_in: true}], spoken = figures => sentences.spokenDetails({entry: {...after, rank: 3}, text: ' keeper', begun: '', before: 9}, fits, figures);
-  assert.match(spoken(false), /Alternatives: comma; sea, or a longer word, fits: your next words can stay\.$/, 'what the card does not show is not said');
+  assert.match(spoken(false), /Alternatives: comma; sea, or a longer word, fits\. Where one fits, your next words can stay\.$/, 'what the card does not show is not said');
   assert.match(spoken(true), /comma, 20.%, your next words would change; sea, or a longer word, 10.%, fits/);
+  const words = {...after, rank: 3, alternatives: [two[1], {id: 3, text: ' ship', end: false, probability: 0.05}]};
+  const spokenOfWords = sentences.spokenDetails({entry: words, text: ' keeper', begun: '', before: 9}, [{id: 2, drops_in: true}, {id: 3, drops_in: true}], false);
+  assert.match(spokenOfWords, /Alternatives, each or a longer word: sea, fits; ship, fits\. Where one fits, your next words can stay\.$/, 'once for all of them');
 });
 
 test('near the beginning of a text the card says why a word is a surprise there', () => {

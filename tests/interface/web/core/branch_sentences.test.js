@@ -8,6 +8,7 @@ const said = text => text.replaceAll('\u00a0', ' ');
 
 test('a share says what it is where it stands', () => {
   const label = (row, ...pieces) => said(words.shareLabel({share: {p: 0.15}, apart: 1, pieces, ...row}));
+  assert.equal(label({ended: true}), '15 % chance that the text ends here');
   assert.equal(label({}, {ids: [1], ends: 1}), '15 % chance of this next token');
   assert.equal(label({}, {ids: [1], ends: 0}, {ids: [2], ends: 1}), '15 % chance of this beginning');
   assert.equal(label({}, {ids: [1, 2], ends: 1}), '15 % chance of this beginning');
@@ -232,6 +233,8 @@ test('the announcement says the coverage and how the rows begin', () => {
   assert.equal(said(told), 'These 3 hold 50 %: a b c d; line break; end');
   const heated = words.announcementSentence({count: 3, coverage: {p: 0.5}, wanted: {temperature: 1.2}, given: '', rows: [pieces([' a'])]});
   assert.equal(said(heated), 'These 3 hold 50 % of what comes next at temperature 1.2, in tokens: a');
+  const chosen = words.announcementSentence({count: 2, coverage: {p: 0.5}, rows: [{...pieces([' on']), extra: true, pinned: true}, pieces([' a']), pieces([' b'])]});
+  assert.equal(said(chosen), 'First the rest of your choice: on. The other 2 hold 50 %: a; b');
   const steered = words.announcementSentence({count: 1, coverage: {p: 0.5}, word: {word: 'sea', within: 5, low: 0.2, high: 0.9}, rows: [{...pieces([' sea']), branch: {word: [0, 1]}}]});
   assert.equal(said(steered), 'This one holds 50 %: sea. “sea” as a whole word: at least 20 % within 5 tokens');
   const story = words.announcementSentence({count: 1, coverage: {p: 0.5}, rows: [pieces(['.', '\n\n', 'The'])]});
