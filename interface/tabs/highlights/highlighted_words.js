@@ -28,7 +28,7 @@ export class HighlightedWords {
   #hasFigures = false;   // whether figures are shown
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointing;
-  #still = false;     // whether the pointer has not moved since branches were opened
+  #still = false;     // whether the pointer has not moved since branches were opened or the next highlight was shown
   #isHeld = false;    // whether a finger has asked for the card: it stays until the next tap
   #visited = false;   // whether a highlight of this text was gone to
   /** @type {HTMLElement | null} */
@@ -63,6 +63,7 @@ export class HighlightedWords {
     shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
     // A word that scrolls under a resting pointer does not show its card. A clicked word does only after the pointer has left it.
     document.addEventListener('pointermove', event => {
+      if (!event.movementX && !event.movementY) return;   // the page has scrolled, not the pointer moved
       const word = this.#still && event.pointerType !== 'touch' ? wordAt(event) : null;
       this.#still = false;
       if (word && shown.contains(word) && !word.hasAttribute('aria-current')) this.#point(word);
@@ -241,6 +242,7 @@ export class HighlightedWords {
     this.#moveTabStop(next);
     this.#scrollTo(next);
     this.leave();
+    this.#still = true;
     next.dataset.shown = '';
     this.#point(next);
     this.#uncoverNext();

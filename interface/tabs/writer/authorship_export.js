@@ -1,7 +1,7 @@
 // Who wrote each character of a document, as a file: Markdown, HTML without scripts, or JSON, which can be imported. Two exports
 // of one document are equal, byte by byte.
 /** @import {AuthoredPiece, AuthorRun} from '../../web/core/types.d.ts' */
-import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, pieceSentence} from '../../web/core/authored_pieces.js';
+import {AUTHOR_MEANINGS, AUTHOR_NAMES, authoredPieces, countByAuthor, modelOfPiece, pieceSentence} from '../../web/core/authored_pieces.js';
 import {formatPercent, percentsOfAll, visibleText} from '../../web/core/figures_and_labels.js';
 import {escapeMarkup} from '../../web/core/markup.js';
 import {htmlPage} from './html_page.js';
@@ -32,7 +32,8 @@ export function authorshipJson({name, text, model, instruction = null, authors})
   const pieces = authoredPieces(text, authors), counts = Object.fromEntries(countByAuthor(pieces));
   const notes = {
     positions: 'UTF-16 code units', order: 'number of the step that brought the piece, in the order of time',
-    probability: 'of the whole accepted piece after the text before it, at temperature 1 and top-p 1',
+    probability: 'of the whole accepted piece after the text before it, and after its instruction if it has one, at temperature 1 and top-p 1',
+    instruction: 'of a piece: what the model was told when the piece was chosen, at most its first 200 characters; missing if nothing',
   };
   return `${JSON.stringify({format: AUTHORSHIP_FORMAT, version: AUTHORSHIP_VERSION, name, text, model, instruction, notes, authors: AUTHOR_MEANINGS, characters: counts, pieces}, null, 1)}\n`;
 }
@@ -49,11 +50,11 @@ export function authorshipFields({name, text, model, instruction, pieces}) {
   if (!isWhole) return fields;
   let end = 0;
   const spans = [], authors = [];
-  for (const {text: {length}, author, order, model: from, probability} of pieces) {
+  for (const {text: {length}, author, order, model: from, probability, instruction: told} of pieces) {
     const start = end;
     end += length;
     if (author === 'chosen') spans.push([start, end]);
-    authors.push({length, author, step: order, ...(author === 'chosen' ? {model: from, logprob: Math.log(probability ?? 0)} : {})});
+    authors.push({length, author, step: order, ...(author === 'chosen' ? {model: from, logprob: Math.log(probability ?? 0), ...(told && {instruction: told})} : {})});
   }
   return {...fields, spans, history: {steps: [], position: 0, authors}};
 }
@@ -126,8 +127,9 @@ const tableCell = value => (value === null ? '–' : String(value).replace(/\n/g
 export function authorshipMarkdown({name, text, instruction, authors}) {
   const pieces = authoredPieces(text, authors);
   const legend = shareSentences(pieces).map(({author, name, share, count}) => `- ${name}: ${share} (${count} characters), ${AUTHOR_MEANINGS[author]}`);
-  const rows = pieces.map(({order, author, text, model, probability}) => {
-    const cells = [order, AUTHOR_NAMES[author], pieceText(text), model, probability === null ? null : formatPercent({p: probability})];
+  const rows = pieces.map(piece => {
+    const {order, author, text, probability} = piece;
+    const cells = [order, AUTHOR_NAMES[author], pieceText(text), modelOfPiece(piece), probability === null ? null : formatPercent({p: probability})];
     return `| ${cells.map(tableCell).join(' | ')} |`;
   });
   return [
@@ -144,8 +146,9 @@ export function authorshipMarkdown({name, text, instruction, authors}) {
 const htmlPiece = piece => `<span class="${piece.author}" title="${escapeMarkup(pieceSentence(piece))}">${escapeMarkup(piece.text)}</span>`;
 
 /** @param {AuthoredPiece} piece */
-function htmlRow({order, author, text, model, probability}) {
-  const figures = [probability === null ? '–' : formatPercent({p: probability}), model ?? '–'];
+function htmlRow(piece) {
+  const {order, author, text, probability} = piece;
+  const figures = [probability === null ? '–' : formatPercent({p: probability}), modelOfPiece(piece) ?? '–'];
   return `<tr><td>${order ?? '–'}</td><td>${AUTHOR_NAMES[author]}</td><td class="piece" dir="auto">${escapeMarkup(pieceText(text))}</td>${
     figures.map(figure => `<td>${escapeMarkup(figure)}</td>`).join('')}</tr>`;
 }

@@ -224,7 +224,8 @@ export class ColumnsPanel extends EventTarget {
       this.#clicked = column;
       this.#use(column);
     }
-    if (!dispatch(this.branches, name, detail, {bubbles: true, cancelable: true})) event.preventDefault();
+    const own = name === 'accept' ? {...detail, instruction: this.#views[column].column.instruction} : detail;
+    if (!dispatch(this.branches, name, own, {bubbles: true, cancelable: true})) event.preventDefault();
   }
 
   #compare() {

@@ -72,14 +72,17 @@ function acceptedFrom(value, most) {
     .map(({start, end, ids, healed}) => ({start, end, ids: [...ids], healed: healed === true}));
 }
 
+/** The beginning of the instruction of an accepted piece, as a field; no field if there is none. @param {unknown} value */
+const instructionFrom = value => (labelOf(value) ? {instruction: labelOf(value)} : {});
+
 /** @type {(value: any) => AuthorRun | null} */
 function authorRunFrom(value) {
   if (!isPlainObject(value) || !isCount(value.length) || !value.length || !AUTHORS.includes(value.author)) return null;
-  const {length, author, step, model, logprob} = value;
+  const {length, author, step, model, logprob, instruction} = value;
   const details = author === 'chosen' && (model !== undefined || logprob !== undefined);
   return {
     length, author: /** @type {Author} */ (author), ...(isCount(step) ? {step} : {}),
-    ...(details ? {model: labelOf(model) || null, logprob: Number.isFinite(logprob) ? logprob : null} : {}),
+    ...(details ? {model: labelOf(model) || null, logprob: Number.isFinite(logprob) ? logprob : null, ...instructionFrom(instruction)} : {}),
   };
 }
 
@@ -109,7 +112,7 @@ function stepFrom(value) {
   const logprobs = Array.isArray(value.logprobs) && value.logprobs.every(Number.isFinite) ? value.logprobs : null;
   const model = value.model === undefined ? {} : {model: labelOf(value.model) || null};
   const written = spansFrom(value.written, inserted.length);
-  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model, ...(written.length ? {written} : {})};
+  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model, ...instructionFrom(value.instruction), ...(written.length ? {written} : {})};
 }
 
 /**

@@ -72,6 +72,7 @@ class WriterTab {
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,
       settings: () => this.settings,
+      drawn: () => ({...this.settings, banned_texts: this.options.bans.list.map(({text}) => text)}),
       prompt: () => this.#prompt,
       onColumns: (views, detail) => this.columns.take(views, detail),
       focusRows: () => this.#focusColumns(),

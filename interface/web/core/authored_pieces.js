@@ -27,22 +27,28 @@ export function authoredPieces(text, runs) {
   const numbers = [...new Set(runs.flatMap(({step}) => step ?? []))].sort((one, other) => one - other);
   const orders = new Map(numbers.map((number, index) => [number, index + 1]));
   let start = 0;
-  return joinRuns(runs).map(({length, author, step, model = null, logprob = null}) => {
+  return joinRuns(runs).map(({length, author, step, model = null, logprob = null, instruction}) => {
     const end = start + length, piece = text.slice(start, end), order = orders.get(step ?? -1) ?? null;
     const probability = logprob === null ? null : Number(Math.exp(logprob).toPrecision(DIGITS));
-    const found = {start, end, text: piece, author, order, model, probability};
+    const found = {start, end, text: piece, author, order, model, probability, ...(instruction && {instruction})};
     start = end;
     return found;
   });
 }
 
+/** The instruction that a piece was chosen under; empty if there was none. @param {string} [instruction] */
+const toldPhrase = instruction => (instruction ? `told “${instruction}”` : '');
+
+/** The model of a piece, with the instruction that the piece was chosen under; null if neither is known. @param {Pick<AuthoredPiece, 'model' | 'instruction'>} piece */
+export const modelOfPiece = ({model, instruction}) => [model, toldPhrase(instruction)].filter(Boolean).join(', ') || null;
+
 /**
  * A sentence on who wrote a piece.
- * @param {Pick<AuthoredPiece, 'author' | 'order' | 'model' | 'probability'>} piece
+ * @param {Pick<AuthoredPiece, 'author' | 'order' | 'model' | 'probability' | 'instruction'>} piece
  */
-export function pieceSentence({author, order, model, probability}) {
+export function pieceSentence({author, order, model, probability, instruction}) {
   const odds = probability === null ? '' : `${formatPercent({p: probability})} chance of the whole piece`;
-  return [AUTHOR_NAMES[author], order === null ? '' : `step ${order}`, odds, model ?? ''].filter(Boolean).join(' · ');
+  return [AUTHOR_NAMES[author], order === null ? '' : `step ${order}`, odds, model ?? '', toldPhrase(instruction)].filter(Boolean).join(' · ');
 }
 
 /**

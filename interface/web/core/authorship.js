@@ -13,7 +13,7 @@ const AUTHORS = {type: 'typed', composition: 'typed', replace: 'typed', delete: 
 
 /** @type {(one: AuthorRun, other: AuthorRun) => boolean} */
 const same = (one, other) => one.author === other.author && one.step === other.step && one.model === other.model
-  && one.logprob === other.logprob;
+  && one.logprob === other.logprob && one.instruction === other.instruction;
 
 /**
  * Runs without empty ones, and neighbours that differ in nothing as one.
@@ -163,10 +163,10 @@ const logprobOf = ({start, after: [caret], logprobs, written = []}) =>
  * @returns {AuthorRun[]}
  */
 function insertedRuns(step, first) {
-  const {start, inserted: {length}, kind, number, marks, written, model = null} = step;
+  const {start, inserted: {length}, kind, number, marks, written, model = null, instruction} = step;
   if (kind !== 'accept') return [{length, author: AUTHORS[kind] ?? 'earlier', step: number}];
   /** @type {Omit<AuthorRun, 'length'>} */
-  const chosen = {author: 'chosen', step: number, model, logprob: logprobOf(step)};
+  const chosen = {author: 'chosen', step: number, model, logprob: logprobOf(step), ...(instruction && {instruction})};
   /** @type {(parts: ReturnType<typeof partsOf>, marked: Omit<AuthorRun, 'length'>, other: Omit<AuthorRun, 'length'>) => AuthorRun[]} */
   const runsOf = (parts, marked, other) => parts.map(part => ({length: part.length, ...(part.marked ? marked : other)}));
   if (written) return runsOf(partsOf(written, 0, length), {author: 'typed', step: number}, chosen);

@@ -147,10 +147,16 @@ export function shapePinnedRow(pinned, wanted) {
   return Object.assign(row, {pinned: true, extra: true});
 }
 
-/** @type {(view: View, wanted: RowSettings) => DrawnView['without']} */
-function bannedTokens({without = []}, wanted) {
-  const raw = !isReheated(wanted);
-  return without.filter(({text}) => text).map(({text, probability}) => ({text, odds: raw && probability >= NOTICEABLE ? {p: probability} : null}));
+/**
+ * The banned tokens that have a text: first those that would be likely, with their odds; then the others, if the view is of the
+ * present bans.
+ * @type {(view: View, wanted: RowSettings) => DrawnView['without']}
+ */
+function bannedTokens({without = [], asked}, wanted) {
+  const raw = !isReheated(wanted), {banned_texts: texts = []} = wanted;
+  const likely = without.filter(({text}) => text).map(({text, probability}) => ({text, odds: raw && probability >= NOTICEABLE ? {p: probability} : null}));
+  const others = texts.length === asked.banned ? texts.filter(text => text && !likely.some(one => one.text === text)) : [];
+  return [...likely, ...others.map(text => ({text, odds: null}))];
 }
 
 /**

@@ -133,7 +133,7 @@ export function firstsElsewhere(columns) {
  * @returns {[before: string, after: string]}
  */
 export const elsewhereSentence = ({column, same}) =>
-  [`Column ${column + 1} begins with `, `${same ? ' too' : ''}; in this column its chance is `];
+  [`Column ${column + 1} ${same ? 'also ' : ''}puts `, ' first; here its chance is '];
 
 /** @param {Row[]} rows */
 function firstChoice(rows) {

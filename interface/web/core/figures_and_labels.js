@@ -90,12 +90,12 @@ export const formatKnown = odds =>
 export const capitalized = text => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
- * A text with signs for line breaks, tabs, lone spaces and characters without any width.
+ * A text with signs for line breaks, tabs, spaces without any other characters, and characters without any width.
  * @param {string} text
  */
 export function visibleText(text) {
   const signed = text.replace(/\n/g, '↵').replace(/\r/g, '␍').replace(/\t/g, '⇥');
-  if (/^ +$/.test(signed)) return signed.replace(/ /g, '␣');
+  if (/^[ ↵␍⇥]+$/.test(signed)) return signed.replace(/ /g, '␣');
   if (/^[\p{C}\p{Z}\p{M}]+$/u.test(signed) && (!/^\p{M}+$/u.test(signed) || /^\p{DI}+$/u.test(signed)))
     return [...signed].map(sign => `U+${sign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`).join(' ');
   return signed;

@@ -18,7 +18,7 @@ const DONE = {
  * @returns {ReplayPiece[]}
  */
 const piecesOf = (text, runs) => authoredPieces(text, joinRuns(runs))
-  .map(({text, author, model, probability}) => ({text, author, note: pieceSentence({author, order: null, model, probability})}));
+  .map(piece => ({text: piece.text, author: piece.author, note: pieceSentence({...piece, order: null})}));
 
 /**
  * The milliseconds before a step: its distance from the step before, but not too short and not too long.

@@ -231,6 +231,8 @@ export interface ComponentArguments {
 /** The settings that rows are drawn with. `oneWord` shows the first word of each row as one piece. */
 export interface RowSettings extends Partial<ViewOptionsOfRequest> {
   order?: string;
+  /** The texts of all banned tokens, where the page knows them. */
+  banned_texts?: string[];
   oneWord?: boolean;
 }
 
@@ -339,7 +341,11 @@ export interface Choice {
 export interface ChoiceSource { byKeyboard: boolean; pointer: string | null }
 
 /** The detail of an `accept` event. A listener that cancels the event may say why in `because`. */
-export interface AcceptDetail extends Choice, ChoiceSource { because?: string }
+export interface AcceptDetail extends Choice, ChoiceSource {
+  because?: string;
+  /** The instruction of the column that was clicked; missing elsewhere. */
+  instruction?: string;
+}
 
 /** The methods of the branch view on its element, for other parts of the page. */
 export interface BranchViewHandle {
@@ -418,9 +424,10 @@ export type Author = 'typed' | 'pasted' | 'chosen' | 'example' | 'earlier';
 
 /**
  * A run of characters of one author. `step` is the number of the step that brought them, in the order of time. Chosen
- * characters have the model's name and the log-probability of the accepted piece, where these are known.
+ * characters have the model's name, the log-probability of the accepted piece, and the beginning of the instruction that its
+ * rows followed, where these are known.
  */
-export interface AuthorRun { length: number; author: Author; step?: number; model?: string | null; logprob?: number | null }
+export interface AuthorRun { length: number; author: Author; step?: number; model?: string | null; logprob?: number | null; instruction?: string }
 
 /** A stretch of a text with its author. Each figure is null where it is not known, or does not apply. */
 export interface AuthoredPiece {
@@ -431,8 +438,10 @@ export interface AuthoredPiece {
   /** Which of the steps brought it, counted from 1 in the order of time. */
   order: number | null;
   model: string | null;
-  /** The probability of the whole accepted piece after the text before it. */
+  /** The probability of the whole accepted piece after the text before it, and after the instruction if there is one. */
   probability: number | null;
+  /** What the model was told when the piece was chosen, or the beginning of it; missing if nothing. */
+  instruction?: string;
 }
 
 /** A stretch of a replayed text; `note` says who wrote it. */
@@ -465,6 +474,8 @@ export interface NewStep extends Change {
   logprobs?: number[] | null;
   /** The name of the model that an accepted piece comes from. */
   model?: string | null;
+  /** The beginning of the instruction that the rows of an accepted piece followed; missing if there was none. */
+  instruction?: string;
   /**
    * The spans of an accepted text that the person had written into the row, and of a space that was inserted behind it and the
    * caret; missing if there are none.

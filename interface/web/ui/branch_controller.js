@@ -19,6 +19,7 @@ import {find} from './elements.js';
 import {textKey} from '../core/shortcuts.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
+const MOST_RECORDED = 200;   // characters of an instruction that an accepted piece keeps
 const LOADING = 'Branches appear here when the model is ready.';
 const PAUSED = 'Branching is paused: press “Go on” to change a row.';
 const SELECTION = 'A selection pauses branching.';
@@ -413,9 +414,10 @@ export class BranchController {
   /** @param {CustomEvent<AcceptDetail>} event */
   #accept(event) {
     const {revision, text, ids, healed, logprobs, rest, written, byKeyboard, pointer} = event.detail, {draft, known} = this;
+    const instruction = (event.detail.instruction ?? this.hooks.prompt().instruction ?? '').trim().slice(0, MOST_RECORDED);
     const example = draft.text ? '' : this.hooks.exampleText(), inserted = example + (text ?? '');
     const gap = gapBehind(draft.before, inserted, draft.text.slice(draft.caret));
-    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, written, gap, model: header.modelName()})};
+    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, written, gap, instruction, model: header.modelName()})};
     const next = known.revision === revision ? known.after(ids, this.#settings) : null, columns = this.hooks.columnsAfter(ids, revision);
     if (draft.selected) event.detail.because = SELECTION;
     if (!draft.accept(inserted, options)) {

@@ -2,6 +2,7 @@
 /** @import {ComponentArguments, LoadingStatus} from '../core/types.d.ts' */
 import {find, setText} from './elements.js';
 import {Tips} from './tips.js';
+import {keepScrolledSliders} from './slider_touches.js';
 import {dispatch} from './events.js';
 import {listenToHelp} from './help.js';
 import {listenToTabKeys} from './tab_keys.js';
@@ -30,6 +31,7 @@ export function mount({element, props, watch}) {
   status = find(element, '#status');
   places = new IntersectionObserver(() => paint());
   new Tips(document.body);
+  keepScrolledSliders(document);
   skipToText(find(element, '.skip'));
   listenToTabKeys(document.body);
   listenToHelp(document.body, element.closest('.contain') ?? document.body);

@@ -139,6 +139,7 @@ export class TextMirror {
     if (signs && isBelow(signs, end)) signs.classList.add('hanging');
     const shown = this.ghostShown ? this.#ghost : '';
     if (!shown) ghost.textContent = '';
+    if (!shown || this.#isNew) this.#makeRoom(0);
     this.box.dataset.ghost = shown ? 'shown' : '';
     if (this.#scrollsToEnd) this.box.scrollTop = this.box.scrollHeight;
     this.#scrollsToEnd = false;
@@ -155,6 +156,20 @@ export class TextMirror {
     this.#isNew = false;
     const {bottom} = this.box.getBoundingClientRect();
     if (end.getBoundingClientRect().bottom > bottom || ghost.getBoundingClientRect().bottom <= bottom) return;
+    this.#scrollToEnd();
+    const hidden = ghost.getBoundingClientRect().bottom - bottom;
+    if (hidden <= 0 || mirrorStart(this.draft.text)) return;
+    this.#makeRoom(Math.min(hidden, this.box.clientHeight / 2));
+    this.#scrollToEnd();
+  }
+
+  /** Let the box scroll further beyond its text, for a ghost text of several lines. @param {number} height in pixels; 0 for none */
+  #makeRoom(height) {
+    this.box.style.paddingBottom = '';
+    if (height) this.box.style.paddingBottom = `${parseFloat(getComputedStyle(this.box).paddingBottom) + height}px`;
+  }
+
+  #scrollToEnd() {
     this.box.scrollTop = this.box.scrollHeight;
     this.#scroll();
   }

@@ -610,6 +610,24 @@ def test_the_headline_of_the_card_is_larger_than_its_text_but_not_twice(tiny: Vi
 
 
 @in_a_browser
+def test_next_highlight_shows_the_card_of_its_word_where_the_page_scrolls_under_the_mouse(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(" ".join(TEXT for _ in range(12)))
+    page.evaluate("scrollTo(0, 0)")
+    following = page.get_by_role("button", name="Next highlight")
+    for _ in range(4):
+        box = following.bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(700)
+        wanted = page.locator("#highlights .word[data-shown]")
+        expect(wanted).to_have_count(1)
+        expect(wanted).to_have_attribute("aria-description", re.compile("Alternatives|No text comes before"))
+        page.evaluate("scrollTo(0, 0)")
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+
+@in_a_browser
 @pytest.mark.parametrize("wait", [False, True])
 def test_a_word_keeps_its_description_while_it_has_the_focus_also_without_its_card(tiny: Visit, wait: bool) -> None:
     page, about, expected = tiny.page, tiny.page.locator("#highlights-about"), re.compile("The model expected")

@@ -217,14 +217,19 @@ def test_the_sign_of_an_ending_is_explained_and_looks_like_no_button(visit: Visi
     expect(page.locator(".tip")).to_have_text("What it means.")
 
 
-def test_the_second_line_of_the_grey_text_is_visible_behind_a_long_text(visit: Visit) -> None:
+def test_all_lines_of_the_grey_text_are_visible_behind_a_long_text(visit: Visit) -> None:
+    visit.page.add_style_tag(content=".mirror .ghost { line-height: 4; }")  # more than the box has below its text
     visit.control("depth").fill("30")
     visit.fill(LONG)
     visit.type(".")
     visit.wait_until_settled()
     visit.page.wait_for_selector("#document textarea[data-ghost=shown]")
     visit.page.wait_for_function(f"() => ({GHOST_LINES})().length >= 2")
-    visit.page.wait_for_function(f"() => ({GHOST_LINES})().slice(0, 2).every(Boolean)", timeout=10_000)
+    visit.page.wait_for_function(f"() => ({GHOST_LINES})().every(Boolean)", timeout=10_000)
+    visit.fill(LONG + "\n")
+    visit.page.wait_for_timeout(300)
+    room = "box => parseFloat(getComputedStyle(box).paddingBottom)"
+    assert visit.page.locator("#document textarea").evaluate(room) == 48, "the room for it is taken back"
 
 
 def test_a_text_that_was_scrolled_away_from_its_end_stays_there(visit: Visit) -> None:
@@ -398,8 +403,8 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
     here = (
-        "where rows part: alike before it, different after it. Here: right after your text, at the bracket before the "
-        "rows."
+        "where rows that began alike part. Here all begin with your text and part right after it: at the bracket "
+        "before them."
     )
     expect(meaning).to_have_text(here, use_inner_text=True)
     visit.control("mode").select_option("every_level")

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {authorshipHtml, authorshipJson, authorshipMarkdown} from '../../../../interface/tabs/writer/authorship_export.js';
+import {authorshipFields, authorshipHtml, authorshipJson, authorshipMarkdown} from '../../../../interface/tabs/writer/authorship_export.js';
 
 const DOCUMENT = {
   name: 'Mine <1>', text: 'Once upon a\n<time>', model: 'a/model',
@@ -51,11 +51,23 @@ test('the instruction in force is part of each export, as text; without one noth
   const told = {...DOCUMENT, instruction: 'Be <b>brief</b>.\nAlways.'};
   assert.equal(JSON.parse(authorshipJson(told)).instruction, told.instruction);
   assert.equal(JSON.parse(authorshipJson(DOCUMENT)).instruction, null);
-  assert.ok(authorshipMarkdown(told).split('\n').includes('When this was saved, the model was told: “Be \\<b\\>brief\\</b\\>.↵Always.”'));
+  assert.ok(authorshipMarkdown(told).replaceAll('\u00a0', ' ').split('\n').includes('When this was saved, the model was told: “Be \\<b\\>brief\\</b\\>.↵Always.”'));
   assert.match(authorshipHtml(told), /the model was told: “Be &lt;b&gt;brief&lt;\/b&gt;\.\nAlways\.”/);
   for (const write of [authorshipMarkdown, authorshipHtml]) {
     for (const instruction of [undefined, null]) assert.doesNotMatch(write({...DOCUMENT, instruction}), /was told/);
   }
+});
+
+test('each chosen piece has the instruction that it was chosen under, whatever was set later', () => {
+  const authors = DOCUMENT.authors.map(run => (run.author === 'chosen' ? {...run, instruction: 'Be <brief>.'} : run)), told = {...DOCUMENT, authors};
+  const {instruction, notes, pieces} = JSON.parse(authorshipJson(told));
+  assert.deepEqual([instruction, pieces[1].instruction, 'instruction' in pieces[0]], [null, 'Be <brief>.', false]);
+  assert.match(notes.instruction, /when the piece was chosen/);
+  assert.ok(authorshipMarkdown(told).replaceAll('\u00a0', ' ').split('\n').includes('| 2 | chosen | upon a | a/model, told “Be \\<brief\\>.” | 25 % |'));
+  const page = authorshipHtml(told);
+  assert.match(page, /title="chosen · step 2 · 25\u00a0% chance of the whole piece · a\/model · told “Be &lt;brief&gt;\.”"/);
+  assert.match(page, /<td>a\/model, told “Be &lt;brief&gt;\.”<\/td>/);
+  assert.equal(authorshipFields(JSON.parse(authorshipJson(told))).history.authors[1].instruction, 'Be <brief>.');
 });
 
 test('two exports of one document are the same, whenever they are made', () => {

@@ -214,6 +214,15 @@ test('details of an author that are wrong are not known', () => {
   assert.deepEqual(runOf({...RUN, author: 'typed'}), {length: 9, author: 'typed', step: 2});
 });
 
+test('an accepted step and a chosen run have the beginning of their instruction, where they have one', () => {
+  assert.equal(stepsOf({...ACCEPTED, instruction: 'Be brief.'})[0].instruction, 'Be brief.');
+  for (const wrong of [7, '', null, undefined]) assert.equal('instruction' in stepsOf({...ACCEPTED, instruction: wrong})[0], false);
+  assert.equal(stepsOf({...ACCEPTED, instruction: 'm'.repeat(201)})[0].instruction.length, 200);
+  const runOf = run => stepsOf({...STEP, authors: [run]})[0].authors[0];
+  assert.equal(runOf({...RUN, instruction: 'Be brief.'}).instruction, 'Be brief.');
+  assert.equal('instruction' in runOf({...RUN, instruction: 7}), false);
+});
+
 test('an accepted step has the name of its model, where it has one', () => {
   assert.deepEqual(stepsOf({...ACCEPTED, model: 7})[0].model, null);
   assert.equal('model' in stepsOf(ACCEPTED)[0], false);

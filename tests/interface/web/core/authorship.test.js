@@ -86,6 +86,13 @@ test('each kind of step has its author', () => {
   for (const [kind, author] of Object.entries(authors)) assert.deepEqual(runsAfterStep([], step({kind})), [{length: 3, author, step: 4}]);
 });
 
+test('an accepted piece has the instruction that its rows followed, and pieces under others stay apart', () => {
+  const accepted = step({kind: 'accept', model: 'm', instruction: 'Be brief.', logprobs: [-1, -0.5]}, [[0, 3]]);
+  const told = {...chosen(3, 4, -1.5, 'm'), instruction: 'Be brief.'};
+  assert.deepEqual(runsAfterStep([], accepted), [told]);
+  assert.deepEqual(joinRuns([told, chosen(3, 4, -1.5, 'm')]), [told, chosen(3, 4, -1.5, 'm')]);
+});
+
 test('an accepted piece has its model and its odds, and an opening of the example has none', () => {
   const accepted = step({kind: 'accept', model: 'm', logprobs: [-1, -0.5]}, [[0, 3]]);
   assert.deepEqual(runsAfterStep([], accepted), [chosen(3, 4, -1.5, 'm')]);

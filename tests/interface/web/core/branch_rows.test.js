@@ -516,6 +516,14 @@ test('banned tokens have odds only as the model gives them', () => {
   assert.deepEqual(shapeRows(viewOf([pathOf(likeliest([], 1), 2)], {k: 1})).without, []);
 });
 
+test('banned tokens that are not likely here are named by the page that knows them', () => {
+  const view = {...viewOf([pathOf(likeliest([], 1), 2)], {k: 1, banned: 2}), without: [{id: 7, text: ' from', probability: 0.37}]};
+  const named = texts => shapeRows(view, {banned_texts: texts}).without;
+  assert.deepEqual(named([' from', ' a']), [{text: ' from', odds: {p: 0.37}}, {text: ' a', odds: null}]);
+  assert.deepEqual(named([' from', '']), [{text: ' from', odds: {p: 0.37}}]);
+  assert.deepEqual(named([' from', ' a', ' the']), [{text: ' from', odds: {p: 0.37}}], 'the view is from before a ban');
+});
+
 test('banned tokens have no odds where they are unlikely, and are not named where they have no text', () => {
   const without = [{id: 7, text: ' from', probability: 0.001}, {id: 8, text: ' to', probability: 0.00099}, {id: 9, text: '', probability: 0.5}];
   const view = {...viewOf([pathOf(likeliest([], 1), 2)], {k: 1}), without};

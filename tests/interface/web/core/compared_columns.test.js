@@ -118,5 +118,5 @@ test('columns without rows, and first choices of several tokens, have no entry',
 
 test('the sentence about another column says of which column the odds are, whether the choices are the same or not', () => {
   const said = [true, false].map(same => elsewhereSentence({column: 1, same}).join('“the”'));
-  assert.deepEqual(said, ['Column 2 begins with “the” too; in this column its chance is ', 'Column 2 begins with “the”; in this column its chance is ']);
+  assert.deepEqual(said, ['Column 2 also puts “the” first; here its chance is ', 'Column 2 puts “the” first; here its chance is ']);
 });

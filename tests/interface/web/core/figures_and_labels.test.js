@@ -64,6 +64,7 @@ test('line breaks and tabs have signs', () => assert.equal(visibleText('a\nb\r\t
 
 test('spaces have signs only where there is nothing else', () => {
   assert.deepEqual([' ', '   ', ' a ', ''].map(visibleText), ['␣', '␣␣␣', ' a ', '']);
+  assert.deepEqual([' \n', '\n\n', '\n  ', ' \t'].map(visibleText), ['␣↵', '↵↵', '↵␣␣', '␣⇥'], 'a line break after a space is another token');
 });
 
 test('characters that cannot be seen are named where there is nothing else', () => {
