@@ -6,7 +6,7 @@ import {escapeMarkup} from '../../web/core/markup.js';
 import {htmlPage} from './html_page.js';
 
 const STYLE = `.replay-text { min-height: 12rem; max-height: 60vh; padding: 12px; overflow-y: auto; border: 1px solid var(--line); border-radius: 8px; font: 1.15rem/1.75 Georgia, 'Noto Serif', serif; white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; }
-.replay-text .fresh { background: color-mix(in srgb, var(--accent) 18%, transparent); }
+.replay-text .fresh { background: color-mix(in srgb, var(--accent) 18%, transparent); scroll-margin-block: 1rem; }
 .replay-caption { min-height: 3rem; margin: 8px 0; color: var(--soft); font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .replay-bar { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 .replay-bar input { flex: 1 1 10rem; min-width: 6rem; accent-color: var(--accent); }

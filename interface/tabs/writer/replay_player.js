@@ -132,7 +132,7 @@ export class ReplayPlayer {
     const elements = this.piecesAt(position).map(({text, author, note, fresh}) =>
       this.#make('span', fresh ? `${author} fresh` : author, {textContent: text, title: note}));
     this.page.replaceChildren(...elements);
-    if (playing) this.page.querySelector('.fresh')?.scrollIntoView({block: 'nearest'});
+    if (position) this.page.querySelector('.fresh')?.scrollIntoView({block: 'nearest'});
     // A screen reader hears of each step that a person goes to, and not of those that are played.
     this.caption.setAttribute('aria-live', playing ? 'off' : 'polite');
     this.caption.textContent = `Step ${position} of ${steps.length}: ${step ? ReplayPlayer.sentenceOf(step) : 'as it began'}`;

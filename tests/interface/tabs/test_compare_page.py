@@ -284,7 +284,7 @@ def test_the_first_choice_of_another_column_is_named_with_the_letters_that_it_co
     compare.write(1, "")
     compare.settle()
     said = compare.column(1).locator(".elsewhere li").inner_text()
-    assert said.startswith("Column 1 puts “bea")
+    assert said.startswith("Column 1 also puts “bea")
 
 
 def test_the_columns_are_used_with_the_keyboard_alone(compare: Compare) -> None:

@@ -121,6 +121,29 @@ def test_a_replay_plays_every_step_by_buttons_and_keys(visit: Visit) -> None:
     assert visit.text == f"Once upon{chosen} <b>the end</b>", "a replay changes no text"
 
 
+def test_a_step_of_a_long_text_that_is_gone_to_is_in_sight(visit: Visit) -> None:
+    visit.fill("\n".join(f"Line {number}" for number in range(60)))
+    visit.type(" the end")
+    page = visit.page
+    page.locator("#history").click()
+    page.locator("#replay").click()
+    expect(page.locator(".replay-text")).to_be_visible()
+    inside = """() => {
+      const {top, bottom} = document.querySelector('.replay-text').getBoundingClientRect();
+      const step = document.querySelector('.replay-text .fresh').getBoundingClientRect();
+      return step.top >= top + 8 && step.bottom <= bottom - 8;
+    }"""
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    expect(page.locator(".replay-text .fresh")).to_have_text(" the end")
+    assert page.evaluate(inside)
+    page.locator(".replay-position").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(inside)
+    page.keyboard.press("Escape")
+
+
 def test_a_replay_file_opens_here_and_plays(visit: Visit) -> None:
     write_story(visit)
     text, file = visit.text, exported(visit, "replay-json")
