@@ -274,7 +274,7 @@ def test_equal_first_tokens_have_a_letter_and_each_column_says_the_odds_of_the_o
     figure = compare.branches(0).locator(".branch .figure").first.inner_text()
     said = compare.column(1).locator(".elsewhere li").inner_text()
     assert first in said
-    assert said.startswith("Column 1 begins with")
+    assert said.startswith("Column 1 also puts")
     assert figure in said
 
 

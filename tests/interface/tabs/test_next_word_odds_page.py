@@ -110,7 +110,7 @@ def test_at_another_temperature_the_rows_and_figures_are_those_of_tokens(visit: 
     assert rows(visit) == before
 
 
-def test_after_a_word_without_a_space_another_temperature_shows_the_rows_that_are_likeliest_there(
+def test_after_a_word_without_a_space_another_temperature_shows_the_likeliest_rows_of_tokens(
     visit: Visit, default_model: Model
 ) -> None:
     text, script = "he saw a", "rows => rows.map(row => row.innerText)"
@@ -119,12 +119,11 @@ def test_after_a_word_without_a_space_another_temperature_shows_the_rows_that_ar
     put(visit, "temperature", "0.5")
     visit.wait_until_asked()
     visit.wait_until_settled()
-    expected = Document(default_model, text).lookahead(
-        k=5, depth=6, heal=True, temperature=0.5, stop_at_repetition=True
-    )
+    expected = Document(default_model, text).lookahead(k=5, depth=6, heal=True, stop_at_repetition=True)
     wanted = ["".join(branch.text.split()) for branch in expected.branches]
-    shown = ["".join(row.split()) for row in branches.evaluate_all(script)]
-    assert [row.endswith(text) for row, text in zip(shown, wanted, strict=True)] == [True] * 5, (shown, wanted)
+    shown = ["".join(row.split()).split("%")[1].split("·")[-1] for row in branches.evaluate_all(script)]
+    # A row that replaces the typed token is shown without its last one.
+    assert all(text.startswith(row) and row for row, text in zip(shown, wanted, strict=True)), (shown, wanted)
     shares = [share for _, share in rows(visit)]
     assert shares == sorted(shares, reverse=True)
     visit.page.locator("#rest .more").click()
