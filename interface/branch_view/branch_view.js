@@ -308,10 +308,10 @@ export class BranchView {
     if (!insertsNothing) afterPaint(() => { if (this.state.tabAnnouncement === sentence) this.#announcedTab = tabText ?? ''; }, SLOWEST_PAINT);
   }
 
-  /** While something is pointed at, the note is no lower than it was before: its sentence may be shorter. */
+  /** While the mouse or the focus points at something, the note is no lower than it was before: its sentence may be shorter. */
   #keepNoteHeight() {
-    const {note, state: {pointed}} = this, isKept = note.style.minHeight !== '';
-    if (Boolean(pointed) !== isKept) note.style.minHeight = pointed ? `${note.getBoundingClientRect().height}px` : '';
+    const {note, state: {pointed}, pointing} = this, isKept = note.style.minHeight !== '', keeps = Boolean(pointed) && !pointing.isHeld;
+    if (keeps !== isKept) note.style.minHeight = keeps ? `${note.getBoundingClientRect().height}px` : '';
   }
 
   /**

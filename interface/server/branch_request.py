@@ -149,7 +149,7 @@ class BranchRequest:
         return replace(self, options=options, words_left_out=self.options.get("odds") == "words")
 
     def at_temperature(self, temperature: float) -> BranchRequest:
-        """Return the same request of mode `sampled` with another temperature for its draws."""
+        """Return a copy of this request, which must be of mode `sampled`, that draws at another temperature."""
         return replace(self, options={**self.options, "temperature": temperature})
 
     @property

@@ -188,9 +188,10 @@ function oddsOfView(view, wanted) {
 }
 
 /**
- * For a view that re-opens the typed token, a function from a path and the odds of its tokens to the odds that `joinNodes` gives
- * its first tokens: the one that replaces the typed one; or the typed one, which has 1, and the token after it. The function
- * returns null for a path that begins after other predictions, as a changed row does that has a banned token.
+ * The odds of paths under settings, where the typed token is re-opened; null if it is not, or if the view lacks its nodes. The
+ * function takes a path and the odds of each of its tokens by itself. It returns them with other odds of the first token that
+ * inserts text, those of `joinNodes`; a typed token before it has 1. It returns null for a path that does not begin after the
+ * predictions of the view, such as a changed row with a banned token.
  * @param {Pick<View, 'typed'> & {nodes?: string[]}} view
  * @param {RowSettings} wanted
  * @returns {((path: {ids: number[], logprobs: number[], at?: number[]}, figures: Odds[]) => Odds[] | null) | null}
