@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,22 @@ class Compare:
     def write(self, column: int, instruction: str) -> None:
         self.column(column).locator("textarea").fill(instruction)
         self.visit.wait_until_asked()
+
+
+def test_a_piece_that_is_chosen_in_a_column_keeps_its_instruction(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "Write a poem.")
+    compare.settle()
+    for column in (1, 0):
+        compare.token(column, 0, 0).click()
+        compare.settle()
+    compare.page.locator("#export").click()
+    with compare.page.expect_download() as download:
+        compare.page.locator("#formats-dialog [data-format='authorship-json']").click()
+    pieces = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))["pieces"]
+    chosen = [piece.get("instruction") for piece in pieces if piece["author"] == "chosen"]
+    assert chosen == ["Write a poem.", None], "the first column has none"
 
 
 def test_a_click_in_any_column_continues_all_of_them(compare: Compare) -> None:
