@@ -399,13 +399,10 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     for hidden in (legend, both):
         expect(hidden).to_be_hidden()
     expect(plain).to_be_visible()
-    expect(plain).to_have_text("Bracket: a fork, where rows part: at their beginning.")
+    expect(plain).to_have_text("Bracket: a fork, where your text goes on in several ways.")
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
-    here = (
-        "where rows that began alike part. Here all begin with your text and part right after it: at the bracket "
-        "before them."
-    )
+    here = "a place where a text goes on in several ways: here your text, at the bracket before the rows."
     expect(meaning).to_have_text(here, use_inner_text=True)
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
@@ -523,7 +520,7 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     visit.type("The old keeper ")
     visit.wait_until_settled()
     marks = visit.page.locator("#branches .marks")
-    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork, where rows part: at their beginning."
+    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork, where your text goes on in several ways."
     assert marks.inner_text() == said
     rows, last = visit.page.locator("#branches .branch"), visit.page.locator("#rest").bounding_box()
     box = marks.bounding_box()
@@ -557,7 +554,7 @@ def test_the_bracket_of_a_fork_has_a_sentence_where_it_is_pointed_at(visit: Visi
     row = visit.page.locator("#branches .branch[data-bracket=arm]").first
     box, line = row.bounding_box(), row.evaluate("row => getComputedStyle(row, '::before').insetInlineStart")
     visit.page.mouse.move(box["x"] + float(line.removesuffix("px")) + 1, box["y"] + box["height"] / 2)
-    expect(visit.page.locator(".tip")).to_have_text("A fork: here, where your text ends, these rows part.")
+    expect(visit.page.locator(".tip")).to_have_text("A fork: here, where your text ends, it goes on in several ways.")
 
 
 def test_the_tree_has_no_sentence_about_rows_below_it(visit: Visit) -> None:
