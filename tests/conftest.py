@@ -61,18 +61,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Order the selected tests: slow files first, so that no worker starts one of them when all others have finished.
 
     First come files with a test marked `long`, then those that load the default model or open a browser. Within these
-    groups, and among the rest, files with more tests come first. With 0 or 1 in LOOKAHEAD_TEST_HALF only every other
-    test of each file is run: of one file the first, the third and so on, of the next one the others.
+    groups, and among the rest, files with more tests come first. With LOOKAHEAD_TEST_PART=2/3 a third of the tests of
+    each file is run: of one file the second, the fifth and so on, of the next one the third, the sixth and so on.
     """
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
     in_order = sorted(files.values(), key=lambda group: (-max(map(_slowness, group)), -len(group)))
-    if half := os.environ.get("LOOKAHEAD_TEST_HALF"):
-        starts = [(int(half) + place) % 2 for place in range(len(in_order))]
-        left_out = [group[1 - start :: 2] for group, start in zip(in_order, starts, strict=True)]
-        config.hook.pytest_deselected(items=[item for group in left_out for item in group])
-        in_order = [group[start::2] for group, start in zip(in_order, starts, strict=True)]
+    if wanted := os.environ.get("LOOKAHEAD_TEST_PART"):
+        part, parts = map(int, wanted.split("/"))
+        starts = [(part - 1 + place) % parts for place in range(len(in_order))]
+        chosen = [group[start::parts] for group, start in zip(in_order, starts, strict=True)]
+        kept = {item.nodeid for group in chosen for item in group}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+        in_order = chosen
     items[:] = [item for group in in_order for item in group]
 
 
