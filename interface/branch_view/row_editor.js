@@ -6,7 +6,7 @@ import {nameKey} from '../web/core/shortcuts.js';
 const ROOM = 48;   // pixels that the field is wider than the token
 const LEAST = 96;  // its least width in pixels
 const GAP = 2;     // pixels between the field and the line below it
-const KEYS = ['Enter: use it', ' · Esc: leave it'];   // keyboards on a screen have the first one alone
+const KEYS = 'Enter: use it · Esc: leave it', FINGER = 'Use it';
 const MOST = 160;  // characters; the server takes some more
 
 /** One field at a time, over the token that is changed. What was typed is used as well when the focus moves elsewhere: undo takes it back. */
@@ -53,8 +53,8 @@ export class RowEditor {
       this.close();
       if (field.value.trim() !== text.trim()) this.onDone(row, piece, field.value);
     });
-    // The field's name says the same.
-    const keys = this.#keys = make('small', {className: 'row-editor-keys', ariaHidden: 'true'}, KEYS[0], make('span', {className: 'keys-only', text: KEYS[1]}));
+    // The field's name says the same. A tap anywhere else uses what was typed, so a tap on the second text does too.
+    const keys = this.#keys = make('small', {className: 'row-editor-keys', ariaHidden: 'true'}, make('span', {className: 'keys-only', text: KEYS}), make('span', {className: 'finger-only', text: FINGER}));
     this.root.append(field, keys);
     keys.style.cssText = `left: ${Math.max(0, Math.min(left, outer.width - keys.offsetWidth))}px; top: ${token.bottom - outer.top + GAP}px`;
     field.focus({preventScroll: true});

@@ -307,7 +307,21 @@ def test_where_there_is_only_a_finger_nothing_is_said_of_keys_that_it_does_not_h
     expect(phone.page.locator("body .tip")).to_be_hidden()
     phone.hold(phone.token(1, 0))
     branches.locator(".note .change").tap()
-    assert branches.locator(".row-editor-keys").inner_text() == "Enter: use it"
+    assert branches.locator(".row-editor-keys").inner_text() == "Use it"
+
+
+def test_a_finger_has_a_place_to_tap_that_uses_what_was_typed_into_a_row(phone: Visit) -> None:
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    phone.hold(phone.token(1, 0))
+    phone.page.locator("#branches .note .change").tap()
+    phone.page.locator(".row-editor").fill("never")
+    place = phone.page.locator(".row-editor-keys")
+    assert place.bounding_box()["height"] >= 32
+    place.tap()
+    expect(phone.page.locator(".row-editor")).to_have_count(0)
+    expect(phone.page.locator("#branches [data-edited]")).not_to_have_count(0)
+    assert phone.text == TEXT, "a tap that ends the change chooses nothing"
 
 
 def test_a_held_token_is_seen_whole_above_its_note_also_at_the_top_of_the_page(phone: Visit) -> None:
@@ -419,7 +433,7 @@ def test_below_the_field_of_a_change_stands_which_keys_end_it(visit: Visit) -> N
     write(visit)
     keys = visit.page.locator(".row-editor-keys")
     press(visit, "Alt+ArrowDown", "End", "F2")
-    expect(keys).to_have_text("Enter: use it · Esc: leave it")
+    expect(keys).to_have_text("Enter: use it · Esc: leave it", use_inner_text=True)
     field, line = visit.page.locator(".row-editor").bounding_box(), keys.bounding_box()
     view = visit.page.locator("#branches").bounding_box()
     assert field["y"] + field["height"] <= line["y"] <= field["y"] + field["height"] + 8
