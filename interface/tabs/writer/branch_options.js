@@ -1,6 +1,6 @@
 // The sliders and choices above the writer's branches.
 /** @import {BannedToken, StoredSettings, ViewOptionsOfRequest} from '../../web/core/types.d.ts' */
-import {FORKS_PART} from '../../web/core/branch_sentences.js';
+import {MODES} from '../../web/core/branch_sentences.js';
 import {BanChips} from '../../web/ui/ban_chips.js';
 import {find, findAll} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
@@ -15,17 +15,6 @@ export const MOST_DEPTH = 40;   // tokens of a row that ends at a word, clause, 
 const MOST_WORD = 40;    // characters of a word to go towards, or to avoid
 const OPEN = 'lookahead:kept:more-settings';   // “Forget everything” deletes all that begins with its first part
 const WORD_RESTS = 400;  // milliseconds after the last key in its field
-/** @type {Record<string, string>} */
-export const MODES = {
-  likely: 'Most likely: the likeliest next words, or tokens (see “Odds of”), each continued.',
-  every_level: 'Every level: rows split at the first token, and again at the second.',
-  forks: FORKS_PART,
-  best_first: 'Best first: the likeliest whole rows that a search finds.',
-  sampled: 'Sampled: rows drawn at random with the model’s odds.',
-  diverse: 'Diverse: likely rows with few words in common.',
-  surprising: 'Surprising: the likeliest row, then rows unlike it that still have 0.3 % or more; where it can, with beginnings that “most likely” does not show.',
-};
-
 /** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */
 
 /**

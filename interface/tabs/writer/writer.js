@@ -3,7 +3,7 @@
 /** @import {StoredExample} from './first_visit.js' */
 import * as header from '../../web/ui/header.js';
 import {BranchController} from '../../web/ui/branch_controller.js';
-import {BranchOptions, MODES, MOST_DEPTH} from './branch_options.js';
+import {BranchOptions, MOST_DEPTH} from './branch_options.js';
 import {ColumnsPanel} from './columns_panel.js';
 import {FirstVisitExample} from './first_visit.js';
 import {GuessFirst} from './guess_first.js';
@@ -13,7 +13,7 @@ import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
 import {WRITE_TOPICS} from '../../web/core/help_topics.js';
 import {topicElements} from '../../web/ui/help.js';
 import {find, make, scrollBehavior, setText} from '../../web/ui/elements.js';
-import {settingsClause} from '../../web/core/branch_sentences.js';
+import {MODES, settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {placeControls} from '../../web/ui/controls_position.js';

@@ -49,15 +49,15 @@ function shareSentence(drawn) {
 }
 
 /**
- * What is said after the sentence on shares: why they are not those of words, or what a click does. One of the two, so that
- * the line keeps its height, and nothing below it moves, when temperature or top-p change.
+ * What is said after the sentence on shares: what the chosen mode shows, why shares are not those of words, or what a click
+ * does. Only one of them, so that the line keeps its height, and nothing below it moves, when temperature or top-p change.
  * @param {Pick<DrawnView, 'count' | 'wanted'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
  * @param {boolean} isFinal whether no more rows can come
  */
 function hintSentence({count, wanted, rows, wordError = null}, isFinal) {
-  const remark = boundRemark(rows), fewer = fewerSentence(count, wanted, isFinal);
+  const remark = boundRemark(rows), shown = modeSentence(count, wanted, isFinal), kept = isKeptFirst(rows) ? KEPT_FIRST : '';
   if (remark) return remark;
-  if (fewer || wanted.mode !== 'likely' || !isReheated(wanted)) return fewer || (isKeptFirst(rows) ? KEPT_FIRST : HINT);
+  if (shown || wanted.mode !== 'likely' || !isReheated(wanted)) return [shown, kept].filter(Boolean).join(' ') || HINT;
   return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
 }
 
@@ -80,8 +80,20 @@ export const columnRemarks = ({rows}) => [cutRowsSentence(rows), boundRemark(row
 const isKeptFirst = ([first, ...others]) =>
   Boolean(first?.pinned && !first.extra) && others.some(({share}) => (share?.p ?? 0) > (first.share?.p ?? 0));
 
-/** What a fork is, and which rows the mode “forks” shows. */
-export const FORKS_PART = 'Forks: a row splits where another token also has a chance of 5 % or more at that place, before temperature and top-p; that place is a fork. Of these rows, those with the highest shares are shown.';
+/**
+ * What each choice of “Show” shows.
+ * @type {Record<string, string>}
+ */
+export const MODES = {
+  likely: 'Most likely: the likeliest next words, or tokens (see “Odds of”), each continued.',
+  every_level: 'Every level: rows split at the first token, and again at the second.',
+  forks: 'Forks: a row splits where another token also has a chance of 5 % or more at that place, before temperature and top-p; that place is a fork. Of these rows, those with the highest shares are shown.',
+  best_first: 'Best first: the likeliest whole rows that a search finds.',
+  sampled: 'Sampled: rows drawn at random with the model’s odds.',
+  diverse: 'Diverse: likely rows with few words in common.',
+  surprising: 'Surprising: the likeliest row, then rows unlike it that still have 0.3 % or more; where it can, with beginnings that “most likely” does not show.',
+};
+
 /**
  * Why a mode finds fewer rows than were asked for.
  * @type {Record<string, string>}
@@ -94,16 +106,15 @@ const FEWER = {
 };
 
 /**
- * Why there are fewer rows than were asked for, in a mode that chooses among branches, and where the rows of forks part; else
- * empty.
+ * What a mode that chooses among branches shows, and why there are fewer rows than were asked for; empty for the likeliest rows.
  * @param {number} count of rows
  * @param {RowSettings} settings
  * @param {boolean} isFinal whether no more rows can come
  */
-function fewerSentence(count, {mode = 'likely', k = 0, towards = ''}, isFinal) {
-  if (towards) return '';
+function modeSentence(count, {mode = 'likely', k = 0, towards = ''}, isFinal) {
+  if (towards || mode === 'likely') return '';
   const fewer = isFinal && count < k && mode in FEWER ? `${formatNumber(count)} of ${formatCount(k, 'row')}: ${FEWER[mode]}.` : '';
-  return [mode === 'forks' ? FORKS_PART : '', fewer].filter(Boolean).join(' ');
+  return [MODES[mode], fewer].filter(Boolean).join(' ');
 }
 
 const MOST_BANNED = 3;         // banned tokens that are named

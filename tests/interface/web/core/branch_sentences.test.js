@@ -306,19 +306,23 @@ test('a mode that found fewer rows than asked for says so', () => {
   assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: no more forks were found.'));
   assert.ok(caption(4, 'surprising').endsWith(' 4 of 5 rows: no other beginning with 0.3 % or more, at temperature 1, was found.'));
   for (const mode of ['diverse', 'best_first']) assert.ok(caption(4, mode).endsWith(' 4 of 5 rows: this choice of “Show” found no more.'), mode);
-  for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(caption(count, mode).endsWith(CHOOSE), mode);
+  for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(!/of \d+ rows:/.test(caption(count, mode)), mode);
   for (const mode of ['forks', 'surprising']) {
     const early = words.summarySentence({state: 'thinking'}, drawn({count: 1, wanted: {k: 5, mode}}));
     assert.ok(early.includes('A row’s share') && !early.includes(' of 5 rows'), `${mode}: more may be found`);
   }
 });
 
-test('beside forks stands what a fork is', () => {
-  const caption = wanted => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}}));
-  const why = 'Forks: a row splits where another token also has a chance of 5 % or more at that place, before temperature and top-p; that place is a fork. Of these rows, those with the highest shares are shown.';
-  assert.ok(caption({mode: 'forks'}).endsWith(` ${why}`));
-  assert.ok(caption({mode: 'forks', towards: 'sea'}).endsWith(CHOOSE), 'rows to a word are no forks');
+test('beside the rows stands what a mode shows that is not that of the likeliest rows', () => {
+  const caption = (wanted, more = {}) => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}, ...more}));
+  const begins = {every_level: 'Every level: rows split', forks: 'Forks: a row splits where', best_first: 'Best first: the likeliest whole rows', sampled: 'Sampled: rows drawn at random', diverse: 'Diverse: likely rows', surprising: 'Surprising: the likeliest row'};
+  for (const [mode, sentence] of Object.entries(begins)) {
+    for (const temperature of [1, 0.5]) assert.ok(caption({mode, temperature}).includes(` ${sentence}`), mode);
+    assert.ok(caption({mode, towards: 'sea'}).endsWith(CHOOSE), `rows to a word are not those of ${mode}`);
+  }
   assert.ok(caption({mode: 'likely'}).endsWith(CHOOSE));
+  const row = (p, more) => ({pieces: [{text: ' house'}], share: {p}, ...more});
+  assert.match(caption({mode: 'diverse'}, {rows: [row(0.1, {pinned: true}), row(0.2)]}), / Diverse: .+ The first row goes on from your choice, so it stays first\.$/);
 });
 
 test('where the rows continue is said if it is not the end of the text', () => {
