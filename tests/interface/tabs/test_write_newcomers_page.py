@@ -399,7 +399,7 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     for hidden in (legend, both):
         expect(hidden).to_be_hidden()
     expect(plain).to_be_visible()
-    expect(plain).to_have_text("Bracket: a fork, where your text goes on in several ways.")
+    expect(plain).to_have_text("Bracket: a fork, several ways to go on.")
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
     here = "a place where a text goes on in several ways: here your text, at the bracket before the rows."
@@ -520,7 +520,7 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     visit.type("The old keeper ")
     visit.wait_until_settled()
     marks = visit.page.locator("#branches .marks")
-    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork, where your text goes on in several ways."
+    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork, several ways to go on."
     assert marks.inner_text() == said
     rows, last = visit.page.locator("#branches .branch"), visit.page.locator("#rest").bounding_box()
     box = marks.bounding_box()
