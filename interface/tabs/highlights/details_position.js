@@ -47,7 +47,7 @@ export function detailsPosition({lines, text, after, keep = [], size: {width, he
   const level = Math.max(MARGIN, Math.min(first, page.height - MARGIN - height));
   const corners = [
     {left, top: last + MARGIN}, {left, top: text.bottom + MARGIN}, {left, top: first - MARGIN - height},
-    {left: text.left - MARGIN - width, top: level}, {left: text.right + MARGIN, top: level},
+    {left: Math.max(text.left - MARGIN - width, Math.min(MARGIN, text.left - width)), top: level}, {left: text.right + MARGIN, top: level},
   ];
   const boxes = corners.map(corner => ({...corner, right: corner.left + width, bottom: corner.top + height}));
   const possible = boxes.filter(box => isInside(box, page) && !lines.some(line => meet(line, box)))

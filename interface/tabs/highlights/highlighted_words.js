@@ -188,7 +188,7 @@ export class HighlightedWords {
     const word = this.#pointed;
     if (!word) return;
     const after = findAll(this.shown, '[data-marked]').filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-    placeBesideWord(this.details, word, {text: this.shown, after, keep: word.dataset.shown === undefined ? [] : [this.next]});
+    placeBesideWord(this.details, word, {text: this.shown, after, keep: [this.next]});
   }
 
   /** Find which of a word's alternatives fit in its place, and show it in its card. @param {HTMLElement} word */

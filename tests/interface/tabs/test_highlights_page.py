@@ -627,6 +627,28 @@ def test_next_highlight_shows_the_card_of_its_word_where_the_page_scrolls_under_
     page.set_viewport_size({"width": 1280, "height": 720})
 
 
+COVERS_NEXT = """() => {
+  const boxOf = selector => document.querySelector(selector).getBoundingClientRect();
+  const one = boxOf('#highlights-about'), other = boxOf('#highlights-next');
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+}"""
+
+
+@in_a_browser
+def test_in_a_small_window_the_card_of_a_word_leaves_next_highlight_free(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(TEXT)
+    page.evaluate("scrollTo(0, 0)")
+    words = page.locator("#highlights .word")
+    for index in (1, 3):
+        words.nth(index).hover()
+        page.locator("#highlights-about").wait_for(state="visible")
+        page.wait_for_function(CHECKED)
+        assert not page.evaluate(COVERS_NEXT)
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+
 @in_a_browser
 @pytest.mark.parametrize("wait", [False, True])
 def test_a_word_keeps_its_description_while_it_has_the_focus_also_without_its_card(tiny: Visit, wait: bool) -> None:

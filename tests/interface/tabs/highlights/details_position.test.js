@@ -76,3 +76,10 @@ test('what is to be kept free is free, even where highlights are covered then', 
   assert.equal(at([word], after, wide).top, 212, 'above the word, where it covers the button');
   assert.equal(at([word], after, {...wide, keep: [button]}).top, 448, 'under the word');
 });
+
+test('in a small window, details that would cover the button above their word stand left of the text, as far as there is room', () => {
+  const low = {text: box(430, 240, 887, 600), size: {width: 416, height: 245}, page: {width: 911, height: 512}};
+  const word = box(500, 261, 550, 286), button = box(447, 138, 563, 166);
+  assert.deepEqual(at([word], [], {...low, keep: [button]}), {left: 8, top: 259, most: 245});
+  assert.equal(at([word], [], low).top, 8, 'above the word, where there is nothing to keep free');
+});
