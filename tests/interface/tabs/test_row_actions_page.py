@@ -295,6 +295,13 @@ def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) ->
     phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
 
 
+def test_tokens_are_high_enough_for_a_finger_in_rows_of_the_same_height(phone: Visit) -> None:
+    write(phone)
+    heights = "all => all.map(one => one.getBoundingClientRect().height)"
+    assert min(phone.page.locator("#branches .branch .token").evaluate_all(heights)) >= 32
+    assert set(phone.page.locator("#branches .branch").evaluate_all(heights)) == {52}
+
+
 def test_where_there_is_only_a_finger_nothing_is_said_of_keys_that_it_does_not_have(phone: Visit) -> None:
     phone.fill(TEXT)
     phone.wait_until_settled()
