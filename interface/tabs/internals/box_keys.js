@@ -6,7 +6,7 @@ import {findAll} from '../../web/ui/elements.js';
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
 /** @type {Record<string, number>} */
 const LINE_MOVES = {ArrowUp: -1, ArrowDown: 1};
-const MARGIN = 4;   // pixels around a box that stay visible
+const MARGIN = 16;   // pixels around a box that stay visible: at the edges boxes fade out, see tokens.css
 
 /** @param {HTMLElement} element that holds the boxes */
 export function listenToBoxKeys(element) {
