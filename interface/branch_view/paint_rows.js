@@ -136,7 +136,7 @@ function paintTokens(tokens, row, {letters, fork}) {
   if (letters) tokens.prepend(makeTyped(letters));
   row.pieces.forEach((piece, index) => { if (piece.unsaid) buttons[index].before(makeSign(piece.unsaid)); });
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
-  if (row.end) tokens.append(makeEnd(row.end));
+  if (row.end) tokens.append(makeEnd(row.end, !buttons.length));
   if ((row.open && !row.limit && !row.unfollowed) || isPartOfWord(row)) tokens.append(makeOpen());
   if (pinnedPhrase(row)) tokens.append(makeStop(pinnedPhrase(row), PINNED_SENTENCE));
   if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row)));
@@ -204,11 +204,12 @@ function makeStop(phrase, sentence) {
 const makeSign = count =>
   makeTipped(PARTIAL_TOKEN_SIGN.repeat(Math.min(count, MOST_SIGNS)), 'sign', 'The model’s token here holds no whole character: there is nothing to insert.');
 
-/** @param {Odds} odds of the end token */
-function makeEnd(odds) {
-  const chip = makeTipped(`end ${formatPercent(odds)}`, 'end', endSentence(odds));
+/** @param {Odds} odds of the end token @param {boolean} isAlone whether the row has no token */
+function makeEnd(odds, isAlone) {
+  const chip = makeTipped(`end ${formatPercent(odds)}${isAlone ? ': the text stops here' : ''}`, 'end', endSentence(odds, isAlone));
+  setAttribute(chip, 'data-alone', isAlone);
   chip.setAttribute('role', 'note');
-  chip.setAttribute('aria-label', endSentence(odds));
+  chip.setAttribute('aria-label', endSentence(odds, isAlone));
   return chip;
 }
 

@@ -373,9 +373,10 @@ export const stopSentence = ({repeats, limit, unfollowed}) =>
 /**
  * What the sign of an ending means.
  * @param {Odds} odds of the end token
+ * @param {boolean} [isAlone] whether the row has nothing else
  */
-export const endSentence = odds =>
-  `End: after this row the model would end the text, with a chance of ${formatPercent(odds)}. There is nothing to choose: an ending inserts nothing.`;
+export const endSentence = (odds, isAlone = false) =>
+  `End: ${isAlone ? 'the model would write nothing more here' : 'after this row the model would end the text'}, with a chance of ${formatPercent(odds)}. There is nothing to choose: an ending inserts nothing.`;
 
 export const SHARE_MEANING = 'This is how likely the model finds it, not how good it is.';
 

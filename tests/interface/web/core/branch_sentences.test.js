@@ -25,8 +25,10 @@ test('the tokens of a share are counted as they can be seen', () => {
   assert.equal(label(4, 1, 3), '15 % chance of this whole row', 'an end token is no button');
 });
 
-test('an ending is explained with its odds', () =>
-  assert.equal(said(words.endSentence({p: 0.12})), 'End: after this row the model would end the text, with a chance of 12 %. There is nothing to choose: an ending inserts nothing.'));
+test('an ending is explained with its odds', () => {
+  assert.equal(said(words.endSentence({p: 0.12})), 'End: after this row the model would end the text, with a chance of 12 %. There is nothing to choose: an ending inserts nothing.');
+  assert.equal(said(words.endSentence({p: 0.95}, true)), 'End: the model would write nothing more here, with a chance of 95 %. There is nothing to choose: an ending inserts nothing.');
+});
 
 test('the coverage sentence says how many branches there are and what they hold', () => {
   assert.deepEqual([words.coverageSubject(1, [{}]), words.coverageSubject(5, [{}])], ['This one holds', 'These 5 hold']);
