@@ -126,13 +126,13 @@ class AssistantTab {
    */
   #edit(index) {
     const {messages} = this.earlier, {role, content, spans} = messages[index], followed = index + 1 < messages.length || this.draft.text !== '';
-    if (this.#turn(null, 'edit', {messages: messages.slice(0, index), role}, content, spans)) this.#showWithUndo(BACK(index + 1, followed));
+    if (this.#turn(null, 'edit', {messages: messages.slice(0, index), role}, content, spans)) this.#showWithUndo(BACK(index + 1, followed), 'Edit');
   }
 
   /** @param {Event} event */
   #startAnew(event) {
     if (!this.draft.text && !this.earlier.messages.length) this.notice.show(ALREADY_NEW);
-    else if (this.#turn(event, 'anew', EMPTY_CONVERSATION)) this.#showWithUndo(ANEW);
+    else if (this.#turn(event, 'anew', EMPTY_CONVERSATION)) this.#showWithUndo(ANEW, 'New conversation');
   }
 
   /**
@@ -154,10 +154,10 @@ class AssistantTab {
     return true;
   }
 
-  /** @param {string} sentence */
-  #showWithUndo(sentence) {
+  /** @param {string} sentence @param {string} button whose step the notice can undo */
+  #showWithUndo(sentence, button) {
     this.undoes = this.draft.revision;
-    this.notice.show(sentence, {label: 'Undo', run: () => this.draft.undo()});
+    this.notice.show(sentence, {label: `Undo “${button}”`, run: () => this.draft.undo()});
   }
 
   /** Something else was done since the step that the notice undoes: Undo would take that back. */

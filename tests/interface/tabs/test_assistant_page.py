@@ -260,7 +260,7 @@ def test_going_back_says_that_something_is_kept_only_if_something_followed(talki
     talking.edit(2)
     assert talking.notice == "Back to message 2."
     said = talking.page.locator(".talking .notice [role=status]")
-    assert said.text_content() == "Back to message 2. Button: Undo.", "and nothing of the button that closes it"
+    assert said.text_content() == "Back to message 2. Button: Undo “Edit”.", "and nothing of the button that closes it"
     talking.press(".talking .undo")
     announced = talking.page.locator("#chat-branches .announcement")
     browsers.expect(announced).to_contain_text("Undone: the conversation is back.")
@@ -269,6 +269,15 @@ def test_going_back_says_that_something_is_kept_only_if_something_followed(talki
     assert talking.notice == "Back to message 2. What followed is kept under “Sent and abandoned messages”."
     talking.page.locator(".talking summary").click()
     assert talking.page.locator(".talking .moment").first.inner_text().startswith("2 messages, then User: Thank you.")
+
+
+def test_the_two_buttons_that_undo_say_what_each_of_them_undoes(talking: Talking) -> None:
+    talking.send(QUESTION)
+    talking.edit(1)
+    undo, other = talking.page.locator(".talking .undo"), talking.page.locator(".talking .notice .action")
+    assert other.inner_text() == "Undo “Edit”"
+    browsers.expect(undo).to_have_accessible_name("Undo")
+    browsers.expect(undo).to_have_attribute("title", "Undo the last step (Ctrl+Z)")
 
 
 def test_where_the_edit_key_has_led_into_the_box_it_is_announced_that_tab_leads_on(talking: Talking) -> None:
@@ -370,6 +379,7 @@ def test_a_new_conversation_begins_with_the_user_and_can_be_undone(talking: Talk
     state = talking.state
     talking.press("#chat-new")
     assert talking.state == ([], "User", "")
+    assert talking.page.locator(".talking .notice .action").inner_text() == "Undo “New conversation”"
     talking.press(".talking .notice .action")
     assert talking.state == state
 
