@@ -1,10 +1,11 @@
 // The status at the top of the page: how far the model is loaded, or the latest error.
 /** @import {ComponentArguments, LoadingStatus} from '../core/types.d.ts' */
-import {find, setText} from './elements.js';
+import {find, setAttribute, setText} from './elements.js';
 import {Tips} from './tips.js';
 import {keepScrolledSliders} from './slider_touches.js';
 import {dispatch} from './events.js';
 import {listenToHelp} from './help.js';
+import {modelFactsSentence} from '../core/model_facts.js';
 import {listenToTabKeys} from './tab_keys.js';
 import {openLinkedTabs} from './tab_links.js';
 import {skipToText} from './skip_to_text.js';
@@ -97,8 +98,11 @@ function paint() {
   const {state, sentence, fraction} = (outdated && OUTDATED) || reload || shownError() || loading;
   const progress = find(status, 'progress', HTMLProgressElement);
   status.dataset.state = state;
-  setText(find(status, '.sentence'), sentence);
-  status.title = sentence;
+  const line = find(status, '.sentence'), facts = state === 'ready' ? modelFactsSentence(sentence) : '';
+  setText(line, sentence);
+  setAttribute(line, 'aria-description', facts || null);
+  setAttribute(status, 'data-tip', facts || null);
+  setAttribute(status, 'title', facts ? null : sentence);   // it may be cut
   progress.hidden = fraction === null || fraction === undefined;
   progress.value = fraction ?? 0;
 }

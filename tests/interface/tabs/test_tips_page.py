@@ -91,6 +91,15 @@ ROWS_COVERED = """() => {
 }"""
 
 
+def test_the_line_about_the_model_is_explained_and_is_no_tab_stop(visit: Visit) -> None:
+    status, tip = visit.page.locator("#status"), visit.page.locator(".tip")
+    status.hover()
+    expect(tip).to_contain_text("is the language model; CPU is the device that computes it; float32 is the type")
+    expect(status.locator(".sentence")).to_have_attribute("aria-description", tip.inner_text())
+    assert status.get_attribute("title") is None, "no second sentence covers the first"
+    assert status.locator("[tabindex]").count() == 0 and status.get_attribute("tabindex") is None
+
+
 def test_a_sentence_that_was_closed_stays_closed_while_the_focus_stays(visit: Visit) -> None:
     page, tip = visit.page, visit.page.locator(".tip")
     for key in ("Escape", "ArrowRight"):
