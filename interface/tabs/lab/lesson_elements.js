@@ -8,8 +8,7 @@ import {make} from '../../web/ui/elements.js';
 import {sheetBlocks} from './lesson_sheet.js';
 
 const UNKNOWN = 'I do not know';
-/** The tabs of the Lab in which the steps' experiments run. @type {Record<import('./lesson_steps.js').Step['page'], string>} */
-const EXPERIMENT_TABS = {cache: 'Cache', decoding: 'Decoding', masks: 'Masks', speculation: 'Speculation'};
+const EXPERIMENT = 'The experiment, on the model that the page starts with.';
 
 /** A text in which no line ends between a figure and its unit. @param {string} text */
 const unbroken = text => text.replaceAll(' %', '\u00a0%');
@@ -42,7 +41,7 @@ function questionElement({text, choices, right}, {name, chosen, number, closed =
     const input = make('input', {type: 'radio', name, value: String(index), checked: chosen === index});
     input.addEventListener('change', () => choose(index));
     const mark = !marked ? '' : index === right ? '✓ right' : index === chosen ? '✗ not right' : '';
-    return make('label', {className: marked && index === right ? 'right' : ''}, input, ' ', make('span', {text: unbroken(choice)}), ...(mark ? [make('span', {className: 'mark', text: mark})] : []));
+    return make('label', {}, input, ' ', make('span', {text: unbroken(choice)}), ...(mark ? [make('span', {className: 'mark', text: mark})] : []));
   }));
 }
 
@@ -87,13 +86,13 @@ export function stepElements(index, {steps}, {answer, follow}) {
     reveal.addEventListener('click', () => answer(NONE));
     return [...head, fields, make('div', {className: 'choose'}, check, reveal, missing), stepsBeside(part)];
   }
-  const tab = EXPERIMENT_TABS[step.page], open = make('a', {className: 'open', href: linkFromStep(part), text: 'Open the experiment and run it'});
+  const open = make('a', {className: 'open', href: linkFromStep(part), text: 'Open the experiment and run it'});
   open.addEventListener('click', () => follow(open));
   return [
     ...head, questionElement(question, {name: `lesson-${part}`, chosen: choice, closed: true, marked: true}),
     make('div', {className: `answer${isRight(question, choice) ? ' is-right' : ''}`},
       make('p', {className: 'verdict', tabIndex: -1, text: verdictOf(question, choice)}), make('p', {text: unbroken(question.why)}),
-      labelled(`The experiment, in the tab ${tab}, with the model that the page starts with.`, unbroken(step.shows)), labelled(`What to notice in the tab ${tab}.`, unbroken(step.notice)), make('p', {}, open)),
+      labelled(EXPERIMENT, unbroken(step.shows)), labelled('What to notice.', unbroken(step.notice)), make('p', {}, open)),
     stepsBeside(part),
   ];
 }

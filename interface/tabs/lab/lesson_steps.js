@@ -99,7 +99,7 @@ export const STEPS = [
       right: 2,
       why: 'A sentence that stands in the text makes the same sentence likelier to come again. Each repetition strengthens this. Greedy never takes a less likely token, so it does not get out of the repetition. As nothing is drawn, it writes the same text each time.',
     },
-    shows: `The text comes to “${FIGURES.loop}” and repeats it to the end. Drag the tree to the left, or scroll it, to see its later tokens: the chances of the sentence rise with each repetition. In the table below it, the column Repeats says ${FIGURES.repeats} %: so many sequences of three tokens have come before in the same text.`,
+    shows: `The text comes to “${FIGURES.loop}” and repeats it to the end. In the tree, farther to the right, the chances of the sentence rise with each repetition. In the table below it, the column Repeats says ${FIGURES.repeats} %: so many sequences of three tokens have come before in the same text.`,
     notice: 'To take the best token at every step is not the same as to write the best text.',
     page: 'decoding', run: {...DECODING, prompt: SPEAKER, tokens: 40},
     say: 'Read the text aloud as far as the class can bear it, then ask at which token it could have left the repetition, and why it did not.',

@@ -312,10 +312,6 @@ def test_the_answer_is_shown_after_the_question_is_answered_or_at_a_button(tiny:
     browsers.expect(current(tiny, ".verdict")).to_have_text(re.compile("^Not right. The answer: Yes: "))
     assert why in current(tiny, ".answer").inner_text().replace("\u00a0", " ")
     assert current(tiny, "label .mark").all_inner_texts() in (["✓ right", "✗ not right"], ["✗ not right", "✓ right"])
-    right, wrong = current(tiny, "label.right"), current(tiny, "label:has(:checked)")
-    colours = [one.evaluate("label => getComputedStyle(label).borderTopColor") for one in (right, wrong)]
-    assert right.locator(".mark").inner_text() == "✓ right" and colours[0] != colours[1]
-    browsers.expect(current(tiny, ".answer")).to_contain_text("What to notice in the tab Decoding.")
     browsers.expect(score(tiny)).to_have_text("0 of 8 answered right, 7 still open")
     current(tiny, ".next").click()
     browsers.expect(current(tiny, "h3")).to_be_focused()
