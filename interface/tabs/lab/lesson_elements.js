@@ -3,12 +3,11 @@
 /** @import {Progress} from './lesson_progress.js' */
 /** @import {Question} from './lesson_steps.js' */
 import {NONE, comparisonSentence} from './lesson_progress.js';
-import {PARTS, QUESTIONS, STEPS, linkFromStep, partLink} from './lesson_steps.js';
+import {PARTS, QUESTIONS, STEPS, linkFromStep, pageName, partLink} from './lesson_steps.js';
 import {make} from '../../web/ui/elements.js';
 import {sheetBlocks} from './lesson_sheet.js';
 
 const UNKNOWN = 'I do not know';
-const EXPERIMENT = 'The experiment, on the model that the page starts with.';
 
 /** A text in which no line ends between a figure and its unit. @param {string} text */
 const unbroken = text => text.replaceAll(' %', '\u00a0%');
@@ -70,7 +69,7 @@ function verdictOf(question, choice) {
  * @returns {(Node | string)[]}
  */
 export function stepElements(index, {steps}, {answer, follow}) {
-  const step = STEPS[index], {question} = step, choice = steps[index], part = String(index + 1);
+  const step = STEPS[index], {question} = step, choice = steps[index], part = String(index + 1), page = pageName(step);
   const head = [...headOf(part, `Step ${part} of ${STEPS.length}`), ...step.explanation.map(text => make('p', {text: unbroken(text)}))];
   if (choice === null) {
     /** @type {number | null} */
@@ -86,13 +85,13 @@ export function stepElements(index, {steps}, {answer, follow}) {
     reveal.addEventListener('click', () => answer(NONE));
     return [...head, fields, make('div', {className: 'choose'}, check, reveal, missing), stepsBeside(part)];
   }
-  const open = make('a', {className: 'open', href: linkFromStep(part), text: 'Open the experiment and run it'});
+  const open = make('a', {className: 'open', href: linkFromStep(part), text: `Open the page ${page} and run the experiment`});
   open.addEventListener('click', () => follow(open));
   return [
     ...head, questionElement(question, {name: `lesson-${part}`, chosen: choice, closed: true, marked: true}),
     make('div', {className: `answer${isRight(question, choice) ? ' is-right' : ''}`},
       make('p', {className: 'verdict', tabIndex: -1, text: verdictOf(question, choice)}), make('p', {text: unbroken(question.why)}),
-      labelled(EXPERIMENT, unbroken(step.shows)), labelled('What to notice.', unbroken(step.notice)), make('p', {}, open)),
+      labelled(`What the page ${page} shows, with the model that Lookahead starts with.`, unbroken(step.shows)), labelled('What to notice.', unbroken(step.notice)), make('p', {}, open)),
     stepsBeside(part),
   ];
 }

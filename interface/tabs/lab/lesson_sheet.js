@@ -1,6 +1,6 @@
 // The teacher's sheet of the lesson, as blocks of text: the page shows them, and docs/lesson.md holds them as Markdown.
 /** @import {Question} from './lesson_steps.js' */
-import {QUESTIONS, STEPS, experimentLink, partLink} from './lesson_steps.js';
+import {QUESTIONS, STEPS, experimentLink, pageName, partLink} from './lesson_steps.js';
 
 /**
  * A heading, a paragraph or a list. `strong` stands before the text, `addresses` of the page after it; `right` is the index of
@@ -57,7 +57,7 @@ const stepBlocks = (step, number) => [
   {tag: 'h3', text: `${number}. ${step.title}`},
   {tag: 'p', strong: 'What to say', text: step.say},
   ...questionBlocks(step.question),
-  {tag: 'p', strong: 'What the experiment shows', text: step.shows},
+  {tag: 'p', strong: `What the experiment shows on the page ${pageName(step)}`, text: step.shows},
   {tag: 'p', strong: 'What to notice', text: step.notice},
   {tag: 'p', strong: 'Common misunderstanding', text: step.misunderstanding},
   {tag: 'p', strong: 'Addresses', text: 'The step, and its experiment:', addresses: [partLink(String(number)), experimentLink(step)]},

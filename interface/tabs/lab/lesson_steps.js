@@ -1,6 +1,6 @@
 // The lesson of the Lab: its eight steps with their questions, and the six questions before and after it. The page, the
 // teacher's sheet and the tests read them from here.
-import {formatNumber} from '../../web/core/figures_and_labels.js';
+import {capitalized, formatNumber} from '../../web/core/figures_and_labels.js';
 import {runLink} from './run_link.js';
 
 /** @import {Run} from './run_link.js' */
@@ -99,7 +99,7 @@ export const STEPS = [
       right: 2,
       why: 'A sentence that stands in the text makes the same sentence likelier to come again. Each repetition strengthens this. Greedy never takes a less likely token, so it does not get out of the repetition. As nothing is drawn, it writes the same text each time.',
     },
-    shows: `The text comes to “${FIGURES.loop}” and repeats it to the end. In the tree, farther to the right, the chances of the sentence rise with each repetition. In the table below it, the column Repeats says ${FIGURES.repeats} %: so many sequences of three tokens have come before in the same text.`,
+    shows: `The text comes to “${FIGURES.loop}” and repeats it to the end. Drag the tree to the left, or scroll it to the right, to see its later tokens: the chances of the sentence rise with each repetition. In the table below it, the column Repeats says ${FIGURES.repeats} %: so many sequences of three tokens have come before in the same text.`,
     notice: 'To take the best token at every step is not the same as to write the best text.',
     page: 'decoding', run: {...DECODING, prompt: SPEAKER, tokens: 40},
     say: 'Read the text aloud as far as the class can bear it, then ask at which token it could have left the repetition, and why it did not.',
@@ -123,7 +123,7 @@ export const STEPS = [
       why: `At temperature 2 the scores are halved, not the chances. A lead of 4.6 in the score makes a token 100 times as likely as another one; half of that lead makes it 10 times as likely. So thousands of unlikely tokens gain a little each, which is much in all: the chance of “Paris” falls far below a half. Below 1 the leads grow: at 0.5 “Paris” has ${FIGURES.coldParis} %.`,
     },
     shows: `At temperature 2, the chance of “Paris” falls from ${FIGURES.paris} % to ${FIGURES.hotParis} %. All tokens that the plot does not show have most of the chances together: see the last row of “The figures of these chances”. The four texts that are drawn make no sense; the tree shows the model’s own chances of their tokens, those at temperature 1.`,
-    notice: 'Set Temperature to 0.5 and run again: the texts agree far more. “Draw 10,000 tokens” shows that tokens really come as often as their chances say. The number called Seed stands for one series of draws: the same seed gives the same texts.',
+    notice: 'On the page Decoding, set Temperature to 0.5 and run again: the texts agree far more. “Draw 10,000 tokens” shows that tokens really come as often as their chances say. The number called Seed stands for one series of draws: the same seed gives the same texts.',
     page: 'decoding', run: {...DECODING, samples: 4, temperature: 2},
     say: 'Change the temperature in front of the class in steps from 0 to 2, and let the class read the plot: which bars grow, which shrink? At 0 sampling is the same as greedy.',
     misunderstanding: '“A higher temperature makes the model more creative.” It makes unlikely tokens likelier, whether they fit or not.',
@@ -146,7 +146,7 @@ export const STEPS = [
       why: 'Greedy takes each token without knowing what can follow. “consideration” is less likely than “analysis”, but the tokens after it are so likely that the whole text is likelier. With figures: 50 % and then 10 % make 5 % for both tokens, but 40 % and then 90 % make 36 %. Beam search finds such a text because it did not drop its beginning.',
     },
     shows: `Each text has 8 tokens. Greedy writes “${FIGURES.greedyText}” with a Total of ${signed(FIGURES.greedyTotal)}. The best beam is “${FIGURES.beamText}” with ${signed(FIGURES.beamTotal)}, about ${FIGURES.timesAsLikely} times as likely. On the way, ${FIGURES.dropped} beginnings are dropped.`,
-    notice: 'Tick “dropped by the beam search” above the tree: the dropped beginnings are drawn in grey. Point at the last token of one to read why it was dropped. The likeliest text is not always the one that people like best: very likely texts are often dull.',
+    notice: 'On the page Decoding, tick “dropped by the beam search” above the tree: the dropped beginnings are drawn in grey. Point at the last token of one to read why it was dropped. The likeliest text is not always the one that people like best: very likely texts are often dull.',
     page: 'decoding', run: {...DECODING, prompt: SHORT, tokens: 8, beams: 4},
     say: 'Draw two paths on the board: 50 % then 10 %, and 40 % then 90 %. The first step of the first path is better, its product of 5 % is worse than 36 %.',
     misunderstanding: '“Beam search finds the likeliest text of all.” It keeps only a few beginnings, so the likeliest text may be among those that it dropped.',
@@ -169,7 +169,7 @@ export const STEPS = [
       why: `With the cache: 5 tokens of the prompt, then 19 times the 5 newest tokens, which is ${cached}; the last token of a branch is chosen and not read. Without it, every branch is read from its beginning each time: 5 + 5 × (6 + 7 + … + 24) = ${without}.`,
     },
     shows: `The verdict is “Yes”: what the model predicts with the cache and without it is the same within the limits of rounding, which step 6 is about. Both sides need ${FIGURES.passes} passes, with ${cached} tokens and ${without} tokens: ${FIGURES.ratio} times as many. How much time that saves depends on the computer.`,
-    notice: 'The cache changes how much is computed. It changes what comes out by rounding at most, which is coarse where the page’s first line says bfloat16. In the last plot, the curve is uneven where the computer had other work to do. The price is memory: see the last row of the table.',
+    notice: 'The cache changes how much is computed. It changes what comes out by rounding at most, which is coarse where the line at the top of the window, with the model’s name, says bfloat16. In the last plot on the page Cache, the curve is uneven where the computer had other work to do. The price is memory: see the last row of the first table there.',
     page: 'cache', run: {...CACHE, runs: 3},
     say: 'Let the class count by hand for one branch of three tokens after a prompt of two: 2, then 3, then 4 tokens without the cache, which is 9; with it 2 + 1 + 1, which is 4.',
     misunderstanding: '“The cache keeps finished answers.” It keeps numbers for tokens that were read, and every new token is still predicted by the model.',
@@ -215,7 +215,7 @@ export const STEPS = [
       why: 'It attends to itself and to what stands before it in its own text: the prompt and its own branch. The other branches are hidden from it. So each branch gets the same chances as if it had been computed alone.',
     },
     shows: `Three branches of 4 tokens take ${FIGURES.maskPasses} passes and ${FIGURES.slots} slots: 2 for the prompt and 3 for each branch, since the last token of a branch needs none. “of” is in slot ${FIGURES.slot} and attends to slots ${FIGURES.reads.slice(0, -1).join(', ')} and ${FIGURES.reads.at(-1)}.`,
-    notice: 'Press Play to see the passes one after the other, then point at a row of the mask. The two slots of the prompt are used by all three branches and exist once.',
+    notice: 'On the page Masks, press Play to see the passes one after the other, then point at a row of the mask. The two slots of the prompt are used by all three branches and exist once.',
     page: 'masks', run: {prompt: SHORT, k: 3, depth: 4},
     say: 'Let three students continue one sentence on three sheets of paper. Each may read the beginning on the board and the own sheet, and not the sheets of the others. That rule is the mask.',
     misunderstanding: '“Branches in one pass influence each other.” The mask hides them from each other, and the chances are those of a branch alone.',
@@ -238,7 +238,7 @@ export const STEPS = [
       why: 'A guess is kept only if it is the token that the model would have written itself, and nothing is kept after the first wrong one. A right guess saves a pass. After a wrong one, the pass still gives the model’s own token, so nothing is lost but a little work.',
     },
     shows: `After “${SPEAKER}”, ${FIGURES.tokens} tokens take ${FIGURES.tokens} passes without guesses. With guesses it takes ${FIGURES.draftedPasses} passes in float32, and the text is the same. In bfloat16 the number may differ a little.`,
-    notice: `Go back to the earlier passes. The page calls guesses drafts. Several tokens may be guessed for one position; those with a ✗ were wrong, and the line under the tree says which token the model added. A text that repeats itself is easy to guess. After “${SHORT}”, where little is repeated, ${FIGURES.tokens} tokens take ${FIGURES.hardPasses} passes. The text stays the same in any case.`,
+    notice: `On the page Speculation, press Play to see the passes one after the other. That page calls guesses drafts. Several tokens may be guessed for one position; those with a ✗ were wrong, and the line under the tree says which token the model added. A text that repeats itself is easy to guess. After “${SHORT}”, where little is repeated, ${FIGURES.tokens} tokens take ${FIGURES.hardPasses} passes. The text stays the same in any case.`,
     page: 'speculation', run: SPECULATION,
     say: 'Play it: one student guesses the next five words of a sentence, another one knows the sentence and checks all five at once. Count the rounds with good and with bad guesses.',
     misunderstanding: '“What is faster must be less exact.” The check is by the same model, and the text is the one that it writes alone.',
@@ -336,6 +336,9 @@ export function partOf(fragment) {
 
 /** The address that opens a step's experiment and runs it. @param {Step} step */
 export const experimentLink = ({page, run}) => runLink(`#lab-${page}`, run);
+
+/** What the experiment's page is called. @param {Step} step */
+export const pageName = ({page}) => capitalized(page);
 
 const CAME_FROM = 'lesson';   // the field of an experiment's address that holds the step that links to it
 

@@ -3,7 +3,7 @@ import {readFileSync} from 'node:fs';
 import {test} from 'node:test';
 
 import {NONE, comparisonSentence, countRight, isComplete, noProgress, progressFrom, scoreSentence, withAnswer} from '../../../../interface/tabs/lab/lesson_progress.js';
-import {PARTS, QUESTIONS, STEPS, experimentLink, linkFromStep, partLink, partOf, stepLinkingTo} from '../../../../interface/tabs/lab/lesson_steps.js';
+import {PARTS, QUESTIONS, STEPS, experimentLink, linkFromStep, partLink, pageName, partOf, stepLinkingTo} from '../../../../interface/tabs/lab/lesson_steps.js';
 import {markdownOf, sheetBlocks} from '../../../../interface/tabs/lab/lesson_sheet.js';
 
 const ALL = [...STEPS.map(({question}) => question), ...QUESTIONS];
@@ -48,6 +48,17 @@ test('each experiment has an address of its page with a prompt', () => {
     assert.match(mark, /^#lab-(cache|decoding|masks|speculation)$/);
     assert.equal(new URLSearchParams(query).get('prompt'), step.run.prompt);
   }
+});
+
+test('what to notice names the page of the experiment where it names a part of that page', () => {
+  for (const step of STEPS)
+    if (/\b(plot|table|row|tree|Play|Temperature|Seed|passes)\b/.test(step.notice)) assert.ok(step.notice.includes(`n the page ${pageName(step)}`), step.notice);
+  assert.deepEqual(STEPS.map(pageName), ['Decoding', 'Decoding', 'Decoding', 'Decoding', 'Cache', 'Cache', 'Masks', 'Speculation']);
+  for (const step of STEPS) assert.ok(markdownOf(sheetBlocks()).includes(`What the experiment shows on the page ${pageName(step)}`));
+});
+
+test('the step whose text goes on beyond the edge of the tree says how to get there', () => {
+  assert.match(STEPS[1].shows, /Drag the tree to the left, or scroll it to the right/);
 });
 
 test('the address in a step names the step, and other addresses of the experiment name none', () => {
