@@ -39,8 +39,8 @@ function questionElement({text, choices, right}, {name, chosen, number, closed =
   return make('fieldset', {disabled: closed}, make('legend', {text: unbroken(number ? `${number}. ${text}` : text)}), ...all.map(([choice, index]) => {
     const input = make('input', {type: 'radio', name, value: String(index), checked: chosen === index});
     input.addEventListener('change', () => choose(index));
-    const mark = !marked ? '' : index === right ? '✓ right' : index === chosen ? '✗ not right' : '';
-    return make('label', {}, input, ' ', make('span', {text: unbroken(choice)}), ...(mark ? [make('span', {className: 'mark', text: mark})] : []));
+    const [className = '', mark = ''] = !marked ? [] : index === right ? ['is-right', '✓ right'] : index === chosen ? ['is-wrong', '✗ not right'] : [];
+    return make('label', {className}, input, ' ', make('span', {text: unbroken(choice)}), ...(mark ? [make('span', {className: 'mark', text: mark})] : []));
   }));
 }
 
@@ -89,7 +89,7 @@ export function stepElements(index, {steps}, {answer, follow}) {
   open.addEventListener('click', () => follow(open));
   return [
     ...head, questionElement(question, {name: `lesson-${part}`, chosen: choice, closed: true, marked: true}),
-    make('div', {className: `answer${isRight(question, choice) ? ' is-right' : ''}`},
+    make('div', {className: `answer ${isRight(question, choice) ? 'is-right' : choice === NONE ? '' : 'is-wrong'}`},
       make('p', {className: 'verdict', tabIndex: -1, text: verdictOf(question, choice)}), make('p', {text: unbroken(question.why)}),
       labelled(`What the page ${page} shows, with the model that Lookahead starts with.`, unbroken(step.shows)), labelled('What to notice.', unbroken(step.notice)), make('p', {}, open)),
     stepsBeside(part),

@@ -158,6 +158,22 @@ def current(visit: Visit, selector: str) -> Any:
     return visit.page.locator(f"#lab-lesson .part.current {selector}")
 
 
+def colours_of_marked(visit: Visit) -> dict[str, str]:
+    """The variable of the border's colour of each choice that is marked as right or not right, by its mark."""
+    marked = current(visit, "label:has(.mark)")
+    found: dict[str, str] = marked.evaluate_all("""labels => Object.fromEntries(labels.map(label => {
+      const colour = getComputedStyle(label).borderTopColor;
+      const named = name => {
+        label.style.color = `var(${name})`;
+        const value = getComputedStyle(label).color;
+        label.style.color = '';
+        return value;
+      };
+      return [label.querySelector('.mark').textContent, ['--good', '--accent'].find(name => named(name) === colour)];
+    }))""")
+    return found
+
+
 def right_of(step: int) -> int:
     right: int = lesson()["steps"][step - 1]["question"]["right"]
     return right
@@ -312,12 +328,21 @@ def test_the_answer_is_shown_after_the_question_is_answered_or_at_a_button(tiny:
     browsers.expect(current(tiny, ".verdict")).to_have_text(re.compile("^Not right. The answer: Yes: "))
     assert why in current(tiny, ".answer").inner_text().replace("\u00a0", " ")
     assert current(tiny, "label .mark").all_inner_texts() in (["✓ right", "✗ not right"], ["✗ not right", "✓ right"])
+    assert colours_of_marked(tiny) == {"✓ right": "--good", "✗ not right": "--accent"}
+    assert current(tiny, "a.open").inner_text() == "Open the page Decoding and run the experiment"
+    assert "What the page Decoding shows" in current(tiny, ".answer").inner_text()
     browsers.expect(score(tiny)).to_have_text("0 of 8 answered right, 7 still open")
     current(tiny, ".next").click()
     browsers.expect(current(tiny, "h3")).to_be_focused()
     current(tiny, ".reveal").click()
     browsers.expect(current(tiny, ".verdict")).to_have_text(re.compile("^The answer: "))
     browsers.expect(score(tiny)).to_have_text("0 of 8 answered right, 6 still open")
+    assert colours_of_marked(tiny) == {"✓ right": "--good"}
+    open_part(tiny, tiny_page, 6)
+    current(tiny, "input").nth(right_of(6)).check()
+    current(tiny, ".check").click()
+    browsers.expect(current(tiny, ".verdict")).to_have_text(re.compile("^Right: "))
+    assert colours_of_marked(tiny) == {"✓ right": "--good"}
 
 
 @in_a_browser
