@@ -64,17 +64,18 @@ function duration(median, least = median, most = median) {
  * @returns {string[][]}
  */
 export function costRows(view) {
-  const last = lastRow(view), {cached_seconds: cachedTime, uncached_seconds: uncachedTime, runs} = last, first = runs > 1 ? ', first run' : '';
+  const last = lastRow(view), {cached_seconds: cachedTime, uncached_seconds: uncachedTime, runs} = last;
+  const [median, first, each] = runs > 1 ? [`, median of ${runs} runs (shortest to longest)`, `, first of ${runs} runs`, ' in each run'] : ['', '', ''];
   /** @type {[name: string, cached: number, uncached: number, write: (value: number) => string][]} */
   const costs = [
     [`Processor time${first}`, last.cached_cpu_seconds, last.uncached_cpu_seconds, duration],
-    ['Forward passes', last.cached_passes, last.uncached_passes, formatNumber],
-    ['Tokens computed', last.cached_tokens, last.uncached_tokens, formatNumber],
+    [`Forward passes${each}`, last.cached_passes, last.uncached_passes, formatNumber],
+    [`Tokens computed${each}`, last.cached_tokens, last.uncached_tokens, formatNumber],
     [`Energy${first}`, last.cached_joules, last.uncached_joules, value => withUnit(value, 'J')],
   ];
   return [
     [
-      runs > 1 ? `Time, median of ${runs} runs` : 'Time', duration(cachedTime, last.cached_seconds_least, last.cached_seconds_most),
+      `Time${median}`, duration(cachedTime, last.cached_seconds_least, last.cached_seconds_most),
       duration(uncachedTime, last.uncached_seconds_least, last.uncached_seconds_most), times(cachedTime, uncachedTime),
     ],
     ...costs.map(([name, cached, uncached, write]) => [name, write(cached), write(uncached), times(cached, uncached)]),

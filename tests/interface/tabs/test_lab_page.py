@@ -109,8 +109,10 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
         row.split("\t")[0]: row.split("\t")[1:]
         for row in page.locator("#lab-cache .sums tbody").inner_text().splitlines()
     }
-    assert costs["Forward passes"][0] == "6"
-    assert re.fullmatch(r"[0-9.e-]+\sm?s \([0-9.e-]+\sto\s[0-9.e-]+\)", costs["Time, median of 3 runs"][0])
+    assert costs["Forward passes in each run"][0] == "6"
+    assert re.fullmatch(
+        r"[0-9.e-]+\sm?s \([0-9.e-]+\sto\s[0-9.e-]+\)", costs["Time, median of 3 runs (shortest to longest)"][0]
+    )
     page.locator("#lab-cache .depths summary").click()
     assert page.locator("#lab-cache .depths tbody tr").count() == 6
     heads = page.locator("#lab-cache .depths thead th").all_inner_texts()
@@ -125,7 +127,7 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     with (tmp_path / "depths.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["depth"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
-    assert rows[-1]["cached_tokens"] == costs["Tokens computed"][0].replace(",", "")
+    assert rows[-1]["cached_tokens"] == costs["Tokens computed in each run"][0].replace(",", "")
     with page.expect_download() as saved:
         page.locator("#lab-cache .svg").click()
     saved.value.save_as(tmp_path / "plot.svg")
