@@ -139,6 +139,13 @@ export class HighlightedWords {
     this.#open(findAll(this.shown, '.word').find(word => this.#wordOf(word).entry.start === start));
   }
 
+  /** Focus the word whose branches were opened. */
+  focusOpened() {
+    const word = findAll(this.shown, '[aria-current]')[0];
+    word?.focus({preventScroll: true});
+    word?.scrollIntoView({block: 'nearest'});
+  }
+
   /** @param {HTMLElement} element */
   #wordOf(element) { return this.#words[Number(element.dataset.word)]; }
 

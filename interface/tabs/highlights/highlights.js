@@ -95,6 +95,7 @@ class HighlightsTab {
       /** @type {CustomEvent} */ (event).detail.because = READ_ONLY;
       event.preventDefault();
     });
+    this.branches.addEventListener('leave', () => this.words.focusOpened());
     document.addEventListener('lookahead:ready', () => this.#analyse());
     keepAcrossReloads('highlights', {
       holds: () => this.text.value,

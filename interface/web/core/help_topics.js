@@ -115,7 +115,10 @@ export const TOPICS = {
       ['Enter', 'show how the text could have continued from that word'],
       ['Esc', 'hide what is said of the word'],
     ]},
-    {title: 'In the branches', isOfKeys: true, lines: [['← → ↑ ↓', 'go from token to token and from row to row, to read them; nothing is inserted']]},
+    {title: 'In the branches', isOfKeys: true, lines: [
+      ['← → ↑ ↓', 'go from token to token and from row to row, to read them; nothing is inserted'],
+      ['Alt ↑', 'go back to the word of the analysed text'],
+    ]},
     EVERYWHERE,
   ],
   internals: [

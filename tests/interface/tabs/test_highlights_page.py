@@ -725,6 +725,21 @@ def test_opened_branches_are_in_sight_and_no_card_covers_them(tiny: Visit, size:
 
 
 @in_a_browser
+def test_alt_and_arrow_up_lead_from_the_branches_back_to_the_word(tiny: Visit) -> None:
+    page = tiny.page
+    tiny.analyse(TEXT)
+    word = page.locator("#highlights .word").filter(has_text="keeper").first
+    word.click()
+    page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    assert "Alt+↑ leads back" in page.locator("#highlights-keys").text_content()
+    page.locator("#highlights-branches .token").nth(1).focus()
+    tiny.listen("#highlights-branches [aria-live], .read .announcement")
+    page.keyboard.press("Alt+ArrowUp")
+    assert word.evaluate("one => one === document.activeElement")
+    assert page.evaluate("window.spoken") == []
+
+
+@in_a_browser
 def test_a_finger_that_rests_on_a_word_shows_its_alternatives_and_a_tap_opens_branches(phone: Visit) -> None:
     open_tab(phone)
     phone.analyse(TEXT)
