@@ -227,3 +227,26 @@ def test_a_logarithmic_axis_says_that_it_is_one_and_has_several_labels(tiny: Vis
     assert len(labels) >= 3
     differences = [float(cell) for cell in tiny.page.locator("#lab-cache .depths td:nth-child(3)").all_text_contents()]
     assert min(labels) <= min(one for one in differences if one) and max(differences) <= max(labels)
+
+
+@in_a_browser
+@pytest.mark.parametrize(
+    "link",
+    [
+        "decoding?prompt=The+old+keeper&tokens=12&samples=3&beams=4",
+        "cache?prompt=The+old+keeper&k=3&depth=12&runs=3",
+        "speculation?prompt=One+two+three,+one+two+three,+one+two&tokens=12",
+    ],
+)
+def test_all_columns_of_the_tables_are_in_sight_in_a_small_window(tiny: Visit, tiny_page: str, link: str) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    page.goto("about:blank")
+    page.goto(f"{tiny_page}#lab-{link}")
+    result = page.locator(f"#lab-{link.split('?')[0]}")
+    browsers.expect(result).to_have_attribute("data-state", "settled", timeout=PATIENCE)
+    result.evaluate("one => { for (const details of one.querySelectorAll('details')) details.open = true; }")
+    tables = result.locator(".wide:has(table):visible")
+    assert tables.count() >= 1
+    cut = "ones => ones.filter(one => one.scrollWidth > one.clientWidth).map(({ariaLabel}) => ariaLabel)"
+    assert tables.evaluate_all(cut) == []
