@@ -10,6 +10,7 @@ const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input,
 const FRAMES = '.cover, .rows';
 const BUTTONS = `${CONTROLS}, .bar :is(button, .button)`;   // beside other figures
 const ROWS = `${BUTTONS}, .branch, .more`;
+const HEADER = '.masthead';   // its sentence stands under it, though over names of tabs: else it would be far away
 const OPENING = '[aria-expanded], .onward';   // what a tap shows would be below its sentence
 const OTHERS = '.branch, .more, .bar :is(button, .button)';   // not covered by the sentence of a control if there is another place
 
@@ -139,7 +140,7 @@ export class Tips {
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
     const {left, top} = tipPosition({
       control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(`${TOOLBARS}, .cover`), beside: frame.matches(FRAMES),
-      controls: boxes(spared), others: frame.matches(TOOLBARS) ? boxes(OTHERS) : [],
+      controls: owner.closest(HEADER) ? [] : boxes(spared), others: frame.matches(TOOLBARS) ? boxes(OTHERS) : [],
       size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
     });
     Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});

@@ -96,6 +96,8 @@ def test_the_line_about_the_model_is_explained_and_is_no_tab_stop(visit: Visit) 
     status.hover()
     expect(tip).to_contain_text("is the language model; CPU is the device that computes it; float32 is the type")
     expect(status.locator(".sentence")).to_have_attribute("aria-description", tip.inner_text())
+    box, shown = status.bounding_box(), tip.bounding_box()
+    assert 0 <= shown["y"] - box["y"] - box["height"] < 20, "right under it"
     assert status.get_attribute("title") is None, "no second sentence covers the first"
     assert status.locator("[tabindex]").count() == 0 and status.get_attribute("tabindex") is None
 
