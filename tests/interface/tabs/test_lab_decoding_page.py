@@ -160,14 +160,6 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
         assert (tmp_path / f"tree.{kind}").read_bytes().startswith(head)
 
 
-@in_a_browser
-def test_the_run_button_is_in_sight_at_a_zoom_of_150_per_cent(tiny: Visit, tiny_page: str) -> None:
-    tiny.page.set_viewport_size({"width": 911, "height": 512})
-    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=4&samples=0&beams=0&seed=4")
-    page.evaluate("scrollTo(0, 0)")
-    browsers.expect(page.locator("#decoding-form .run")).to_be_in_viewport(ratio=1)
-
-
 def luminance(page: Any, area: dict[str, float]) -> float:
     """The relative luminance of WCAG of the median grey of an area of the page."""
     picture = Image.open(io.BytesIO(page.screenshot(clip=area))).convert("L")
