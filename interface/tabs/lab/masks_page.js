@@ -67,10 +67,10 @@ class MasksPage extends ExperimentPage {
   show(view, settled) {
     this.line.show(settled ? `${view.nodes.length} slots, ${view.passes} passes.` : `Pass ${view.passes}`, settled ? 'settled' : 'thinking', settled ? null : 0);
     if (!view.nodes.length) return;
+    const isNew = Boolean(this.found.hidden);
     this.found.hidden = false;
-    this.player.setPasses(view.passes);
     find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
-    this.player.show(view.passes);
+    this.player.setPasses(view.passes, {isNew, settled});
   }
 
   #showPass() {

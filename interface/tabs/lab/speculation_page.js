@@ -117,14 +117,13 @@ class SpeculationPage extends ExperimentPage {
     this.line.show(settled ? `${view.token_ids.length} tokens, ${view.passes.length} passes.` : phase, settled ? 'settled' : 'thinking', settled ? null : written / all);
     if (settled) this.line.announce(words.verdictSentence(view));
     if (!view.passes.length) return;
-    const follows = this.found.hidden || (!this.player.isPlaying && this.pass >= this.player.passes);
+    const isNew = Boolean(this.found.hidden);
     this.found.hidden = false;
     this.#showVerdict(view);
     find(this.result, '.plain').textContent = view.plain_texts.join('').trimStart();
     find(this.result, '.initials').textContent = words.initialsSentence(view);
     find(this.result, '.method').textContent = words.drafterSentence(view);
-    this.player.setPasses(view.passes.length);
-    this.player.show(follows ? view.passes.length : this.pass);
+    this.player.setPasses(view.passes.length, {isNew, settled});
   }
 
   /** @param {SpeculationView} view */

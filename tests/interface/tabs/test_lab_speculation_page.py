@@ -138,11 +138,13 @@ def test_a_link_plays_the_passes_of_two_models_and_both_texts_are_equal(
     page = run(drafting, drafting_page, "prompt=The+keeper&tokens=16&suffix=false&recycled=false&model=true")
     browsers.expect(part(page, ".verdict")).to_contain_text("Equal")
     browsers.expect(part(page, ".verdict span")).to_have_text(re.compile(r"16 tokens in \d+ passes with drafts, in 16"))
-    assert part(page, ".drafted").inner_text() == part(page, ".plain").inner_text() != ""
     passes = int(part(page, ".passes input").get_attribute("max"))
     assert 1 < passes < 16
-    part(page, ".passes input").fill("1")
     browsers.expect(part(page, ".passes output")).to_have_text(f"1 of {passes}")
+    part(page, ".passes input").fill(str(passes))
+    browsers.expect(part(page, ".passes output")).to_have_text(f"{passes} of {passes}")
+    assert part(page, ".drafted").inner_text() == part(page, ".plain").inner_text() != ""
+    part(page, ".passes input").fill("1")
     browsers.expect(part(page, ".pass")).to_have_text(
         re.compile(r"^Pass 1: The small model wrote \d+ tokens?, the model agreed to \d+\. ")
     )
@@ -234,6 +236,7 @@ def test_a_run_can_be_stopped_and_keeps_its_passes(real: Visit) -> None:
     passes = part(page, ".passes input").get_attribute("max")
     page.wait_for_timeout(700)
     assert part(page, ".passes input").get_attribute("max") == passes
+    browsers.expect(part(page, ".passes output")).to_have_text(f"{passes} of {passes}")
     assert part(page, ".verdict").is_hidden()
     for tokens, sentence in (
         ("59", "This is the result of the run before: run again for what the form has now."),
