@@ -250,3 +250,25 @@ def test_all_columns_of_the_tables_are_in_sight_in_a_small_window(tiny: Visit, t
     assert tables.count() >= 1
     cut = "ones => ones.filter(one => one.scrollWidth > one.clientWidth).map(({ariaLabel}) => ariaLabel)"
     assert tables.evaluate_all(cut) == []
+
+
+@in_a_browser
+@pytest.mark.parametrize(("width", "height"), [(911, 512), (390, 844)])
+def test_run_is_in_sight_in_a_small_window_and_covers_no_field_that_has_the_focus(
+    tiny: Visit, width: int, height: int
+) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": width, "height": height})
+    tiny.open_tab("Lab")
+    for name in ("Cache", "Masks", "Speculation", "Decoding"):
+        tiny.open_tab(name)
+        form = page.locator(f"#{name.lower()}-form")
+        browsers.expect(form.locator(".run")).to_be_in_viewport(ratio=1)
+    seed, bar = form.locator("[name=seed]"), form.locator(".bar")
+    form.locator("[name=prompt]").focus()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if seed.evaluate("one => one === document.activeElement"):
+            break
+    bottom = seed.evaluate("one => one.getBoundingClientRect().bottom")
+    assert bottom <= bar.evaluate("one => one.getBoundingClientRect().top")
