@@ -63,7 +63,7 @@ def edit_steps(
     model, head = document.model, document.head
     reopened = document.reopened_token() if edit.healed else None
     _check_kept(document, edit, reopened)
-    token_ids = (*edit.before, *_edited_ids(document, edit, reopened))
+    token_ids = (*edit.before, *_ids_of_text(document, edit, reopened))
     base = document.descend((), edit.healed)[0]
     options = replace(options, mode="likely", towards="", depth=_depth(document, base, len(token_ids), options, most))
     context = ResultContext(head, document.passage.end, model.end_token_ids, options, reopened)
@@ -86,6 +86,14 @@ def edit_steps(
     if len(grown.token_ids) < len(token_ids):
         grown = leaf  # the edit's text is never cut, even if it repeats itself
     yield replace(make_branch(grown, context), edited_tokens=(len(edit.before), len(token_ids)))
+
+
+def edited_token_ids(document: Document, edit: BranchEdit) -> list[int]:
+    """Return the token ids that `edit_steps` puts after the kept tokens: those of the edit's text.
+
+    Raises ValueError if the kept tokens end inside a character.
+    """
+    return _ids_of_text(document, edit, document.reopened_token() if edit.healed else None)
 
 
 def _check_kept(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> None:
@@ -115,7 +123,7 @@ def _depth(document: Document, base: Node, size: int, options: LookaheadOptions,
     return min(most, room, size + options.depth)
 
 
-def _edited_ids(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> list[int]:
+def _ids_of_text(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> list[int]:
     """Return the token ids of the edit's text, tokenized as typed text is.
 
     If no token is kept and the branch replaces the last typed token, the typed characters and the text are tokenized

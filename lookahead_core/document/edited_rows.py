@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lookahead_core.document.branch_edit import BranchEdit, edit_steps
+from lookahead_core.document.branch_edit import BranchEdit, edit_steps, edited_token_ids
 from lookahead_core.document.coverage import coverage_of, with_new_shares
 from lookahead_core.document.results import Branch, Lookahead, LookaheadStep, Other
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -26,13 +26,15 @@ def with_edited_rows(
 
     `edits` are pairs of the token ids of the branch to replace, and the edit. That branch may be the result of an
     earlier edit, even one with another continuation: see `_index_of`. If there is no such branch, the edited one
-    becomes the first. `options` are those of the lookahead; `most` is the maximum number of tokens of an edited branch.
-    Raises the errors of `edit_steps`.
+    becomes the first. An edit whose text has a banned token is left out. `options` are those of the lookahead; `most`
+    is the maximum number of tokens of an edited branch. Raises the errors of `edit_steps`.
     """
     for last in steps:
         yield last
     result, checked_options = last.result, LookaheadOptions.of(options)
     for row, edit in edits:
+        if set(checked_options.banned).intersection(edited_token_ids(document, edit)):
+            continue
         for edited in edit_steps(document, edit, checked_options, most):  # noqa: B007
             yield last
         assert edited is not None

@@ -178,6 +178,19 @@ def test_a_row_edited_twice_is_shown_once_when_a_ban_has_changed_its_continuatio
     assert [row.token_ids for row in rows if not row.edited_tokens] == [row for row in others if row != plain]
 
 
+def test_an_edit_whose_text_has_a_banned_token_leaves_the_rows_as_they_are_without_it(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    plain = document.lookahead(k=3, depth=4).branches[1].token_ids
+    own, other = (BranchEdit(plain[:1], text) for text in (" sea", " old"))
+    for banned, kept in ((spelled(tiny_model, " sea")[-1], own), (spelled(tiny_model, " old")[-1], other)):
+        options = {"k": 3, "depth": 4, "banned": {banned}}
+        expected = [row.token_ids for row in document.lookahead(**options).branches]
+        steps = document.lookahead_steps(**options)
+        *_, last = with_edited_rows(document, steps, [(plain, kept)], options, 41)
+        assert [row.token_ids for row in last.result.branches] == expected
+        assert not any(row.edited_tokens for row in last.result.branches)
+
+
 def test_an_edited_row_replaces_the_row_that_was_edited(tiny_model: Model) -> None:
     document = Document(tiny_model, "Once upon a time.")
     plain = document.lookahead(k=3, depth=4).branches

@@ -157,7 +157,7 @@ class AssistantTab {
   /** @param {string} sentence @param {string} button whose step the notice can undo */
   #showWithUndo(sentence, button) {
     this.undoes = this.draft.revision;
-    this.notice.show(sentence, {label: `Undo “${button}”`, run: () => this.draft.undo()});
+    this.notice.show(sentence, {label: `Undo “${button}”`, run: () => { this.draft.undo(); this.draft.box.focus({preventScroll: true}); }});
   }
 
   /** Something else was done since the step that the notice undoes: Undo would take that back. */

@@ -76,7 +76,10 @@ class MasksPage extends ExperimentPage {
   #showPass() {
     const {view} = this;
     if (!view) return;
-    find(this.result, '.pass').textContent = passSentence(view, this.pass);
+    const sentence = passSentence(view, this.pass);
+    find(this.result, '.pass').textContent = sentence;
+    this.player.describe(sentence);
+    if (this.player.isPlaying) this.line.announce(sentence);
     if (!nodesUpTo(view, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
     this.#draw();
   }

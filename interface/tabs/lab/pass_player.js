@@ -52,7 +52,6 @@ export class PassPlayer {
 
   /** Show the passes one after the other: from the next one on, or from the first if the last one is shown. */
   #play() {
-    this.player.setAttribute('aria-pressed', 'true');
     this.player.textContent = 'Pause';
     this.show(this.pass >= this.passes ? 1 : this.pass + 1);
     this.#playing = setInterval(() => {
@@ -61,10 +60,12 @@ export class PassPlayer {
     }, BEAT);
   }
 
+  /** Let the slider say what the pass is. @param {string} sentence */
+  describe(sentence) { this.slider.setAttribute('aria-valuetext', sentence); }
+
   pause() {
     clearInterval(this.#playing);
     this.#playing = undefined;
-    this.player.setAttribute('aria-pressed', 'false');
     this.player.textContent = 'Play';
   }
 }

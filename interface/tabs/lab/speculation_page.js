@@ -139,7 +139,10 @@ class SpeculationPage extends ExperimentPage {
     const {view, pass, result} = this;
     if (!view?.passes.length) return;
     if (this.chosenKey !== null && !keysOf(view, pass).includes(this.chosenKey)) this.chosenKey = null;
-    find(result, '.pass').textContent = words.passSentence(view, pass);
+    const sentence = words.passSentence(view, pass);
+    find(result, '.pass').textContent = sentence;
+    this.player.describe(sentence);
+    if (this.player.isPlaying) this.line.announce(sentence);
     find(result, '.tokens .wide').replaceChildren(table(words.TOKEN_HEADS, words.tokenRows(view, pass)));
     find(result, '.drafters').replaceChildren(table(words.DRAFTER_HEADS, words.drafterRows(view, pass)));
     find(result, '.drafted').replaceChildren(...this.#draftedText(view, pass));

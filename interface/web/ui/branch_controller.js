@@ -124,6 +124,7 @@ export class BranchController {
     });
     this.edits = new RowEditing({
       branches, draft, refusal: () => (this.paused ? PAUSED : draft.selected ? SELECTION : ''), banned: () => this.hooks.prompt().banned ?? [],
+      steers: () => Boolean(this.#settings.towards),
       pinned: () => this.pinned, request: pinned => this.#requestEdited(pinned),
     });
     this.ghost = new GhostText({branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
@@ -492,7 +493,7 @@ export class BranchController {
   #togglePause() {
     this.paused = !this.paused;
     const button = this.buttons.pause;
-    button.setAttribute('aria-pressed', String(this.paused));
+    button.toggleAttribute('data-on', this.paused);
     find(button, '.icon').textContent = this.paused ? '▶' : '❚❚';
     find(button, '.says').textContent = this.paused ? 'Go on' : 'Pause';
     button.title = this.paused ? 'Send requests again (Alt+P)' : 'Send no requests until you continue (Alt+P)';

@@ -23,14 +23,16 @@ export class RowEditing {
    * @param {TextOwner} parts.draft
    * @param {() => string} parts.refusal why no row can be changed now; empty where one can
    * @param {() => number[]} parts.banned token ids
+   * @param {() => boolean} parts.steers whether the rows lead to a word: then none of them is a changed one
    * @param {() => BranchRemainder | null} parts.pinned the pinned row
    * @param {(pinned: BranchRemainder | null) => void} parts.request requests the rows again, with this row pinned
    */
-  constructor({branches, draft, refusal, banned, pinned, request}) {
+  constructor({branches, draft, refusal, banned, steers, pinned, request}) {
     this.branches = branches;
     this.draft = draft;
     this.refusal = refusal;
     this.banned = banned;
+    this.steers = steers;
     this.pinned = pinned;
     this.request = request;
     branches.dataset.editable = '';
@@ -41,7 +43,7 @@ export class RowEditing {
   /** The changes that a request for the present text has. */
   get list() {
     const {sideSteps, before} = this.draft;
-    return editsAfter(sideSteps, before, this.banned()).filter(edit => !this.#refused.has(edit));
+    return this.steers() ? [] : editsAfter(sideSteps, before, this.banned()).filter(edit => !this.#refused.has(edit));
   }
 
   /** The server has refused a request: one of its changes may be the reason. */

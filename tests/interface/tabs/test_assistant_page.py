@@ -278,6 +278,9 @@ def test_the_two_buttons_that_undo_say_what_each_of_them_undoes(talking: Talking
     assert other.inner_text() == "Undo “Edit”"
     browsers.expect(undo).to_have_accessible_name("Undo")
     browsers.expect(undo).to_have_attribute("title", "Undo the last step (Ctrl+Z)")
+    other.focus()
+    talking.page.keyboard.press("Enter")
+    browsers.expect(talking.page.locator(".talking textarea").first).to_be_focused()
 
 
 def test_where_the_edit_key_has_led_into_the_box_it_is_announced_that_tab_leads_on(talking: Talking) -> None:

@@ -142,6 +142,8 @@ def test_a_link_plays_the_passes_of_two_models_and_both_texts_are_equal(
     assert 1 < passes < 16
     browsers.expect(part(page, ".passes output")).to_have_text(f"1 of {passes}")
     part(page, ".passes input").fill(str(passes))
+    sentence = part(page, ".pass").inner_text()
+    browsers.expect(part(page, ".passes input")).to_have_attribute("aria-valuetext", sentence)
     browsers.expect(part(page, ".passes output")).to_have_text(f"{passes} of {passes}")
     assert part(page, ".drafted").inner_text() == part(page, ".plain").inner_text() != ""
     part(page, ".passes input").fill("1")

@@ -436,6 +436,29 @@ def change(visit: Visit, *keys: str) -> None:
     expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
 
 
+def test_a_changed_row_goes_with_a_ban_of_its_own_word_and_while_rows_lead_to_a_word(visit: Visit) -> None:
+    write(visit)
+    change(visit, "Alt+ArrowDown", "ArrowRight")
+    visit.wait_until_settled()
+    edited = visit.page.locator("#branches [data-edited]")
+    visit.page.locator(".more-settings").evaluate("details => { details.open = true; }")
+    visit.control("steer-word").fill("house")
+    press(visit, "Enter")
+    expect(edited).to_have_count(0)
+    visit.wait_until_settled()
+    visit.control("steer-word").fill("")
+    press(visit, "Enter")
+    expect(edited).not_to_have_count(0)
+    visit.wait_until_settled()
+    edited.first.focus()
+    press(visit, "Delete")
+    expect(edited).to_have_count(0)
+    visit.wait_until_settled()
+    expect(edited).to_have_count(0)
+    press(visit, "Control+z")
+    expect(edited).not_to_have_count(0)
+
+
 def test_below_the_field_of_a_change_stands_which_keys_end_it(visit: Visit) -> None:
     write(visit)
     keys = visit.page.locator(".row-editor-keys")

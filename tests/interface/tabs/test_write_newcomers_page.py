@@ -402,7 +402,10 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     expect(plain).to_have_text("Bracket: a fork, several ways to go on.")
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
-    here = "a place where a text goes on in several ways. Here: right after your text, at the bracket before the rows."
+    here = (
+        "a place where a text goes on in several ways. Here: right after your text, where all rows begin, at the "
+        "bracket."
+    )
     expect(meaning).to_have_text(here, use_inner_text=True)
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
