@@ -184,11 +184,14 @@ export class EditHistory {
    * @returns {Moment[]}
    */
   moments(state) {
+    if (!this.steps.length) return [];
+    const present = this.#stepsIn(state);
     const left = this.left.map((entry, index) => {
-      const moment = {kind: 'left', index, time: entry.time, before: entry.context, text: entry.inserted};
+      const isBack = Boolean(entry.authors?.some(({step}) => step !== undefined && present.has(step)));
+      const moment = {kind: 'left', index, time: entry.time, before: entry.context, text: entry.inserted, ...(isBack && {isBack})};
       return entry.turn ? {...moment, earlier: entry.turn.after, text: this.goal(moment, state)?.text ?? ''} : moment;
     });
-    const found = [...left, ...this.#acceptedMoments(state)].sort((one, other) => other.time - one.time);
+    const found = [...left, ...this.#acceptedMoments(state, present)].sort((one, other) => other.time - one.time);
     // Accepted pieces are many: the list shows the newest. Turns and abandoned texts are all listed.
     let pieces = 0;
     return found.filter(({kind}) => !SINGLE_PIECES.has(kind) || (pieces += 1) <= MOST_MOMENTS);
@@ -267,8 +270,14 @@ export class EditHistory {
     return this.#open && canJoin(last, step) ? last : null;
   }
 
-  /** @param {TextState} state */
-  #acceptedMoments(state) {
+  /**
+   * The numbers of the steps that brought what stands in the text.
+   * @param {TextState} state
+   */
+  #stepsIn(state) { return new Set(this.authors(state).map(({step}) => step)); }
+
+  /** @param {TextState} state @param {Set<number | undefined>} present the numbers of the steps that brought what stands in the text */
+  #acceptedMoments(state, present) {
     /** @type {Moment[]} */
     const found = [];
     const firstTurn = this.steps.findIndex(({turn}) => turn);
@@ -277,7 +286,9 @@ export class EditHistory {
     const goesOn = index => index >= 0 && (found.length < MOST_MOMENTS || (firstTurn >= 0 && index >= firstTurn));
     for (let index = this.position - 1; goesOn(index); index -= 1) {
       const step = this.steps[index];
-      if (step.kind === 'accept') found.push(this.#momentOf('accepted', index, then));
+      // What was accepted before a turn stands in an earlier message.
+      const isGone = !this.steps.slice(index, this.position).some(({turn}) => turn) && !present.has(step.number);
+      if (step.kind === 'accept') found.push({...this.#momentOf('accepted', index, then), ...(isGone && {isGone})});
       then = stateBefore(then, step);
       const moment = {kind: step.kind, at: index, time: step.time};
       // The moment of an accepted piece is listed already.

@@ -526,6 +526,10 @@ export interface Moment {
   at?: number;
   /** The index among the abandoned texts. */
   index?: number;
+  /** Whether an accepted piece no longer stands in the text. */
+  isGone?: boolean;
+  /** Whether an abandoned text was gone back to, and a part of it stands in the text. */
+  isBack?: boolean;
   earlier?: ConversationState;
 }
 

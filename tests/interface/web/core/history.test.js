@@ -15,13 +15,13 @@ class Page {
   time = 0;
 
   // Replace what stands from `start` on; steps are a minute apart, so that none goes on with another, unless `wait` is less.
-  change(change, {kind = 'paste', marks, wait = 60_000, goal, ...more} = {}) {
+  change(change, {kind = 'paste', marks, wait = 60_000, goal, authors, ...more} = {}) {
     this.time += wait;
     const {start, removed, inserted} = change, end = start + inserted.length;
     const caret = {before: [start + removed.length, start + removed.length], after: [end, end]};
     const step = {...change, ...caret, kind, time: this.time, ...more};
     const text = this.state.text.slice(0, start) + inserted + this.state.text.slice(start + removed.length);
-    const spans = this.history.add(step, this.state, {marks, goal});
+    const spans = this.history.add(step, this.state, {marks, goal, authors});
     this.state = {text, spans, earlier: step.turn ? step.turn.after : this.state.earlier};
   }
 
@@ -49,6 +49,12 @@ class Page {
   moments() { return this.history.moments(this.state); }
 
   goal(moment) { return this.history.goal(moment, this.state); }
+
+  // Go to a moment, as a text box does.
+  enter(moment) {
+    const goal = this.goal(moment), authors = this.history.goalAuthors(moment, this.state);
+    this.change(changeBetween(this.state.text, goal.text), {kind: 'reenter', goal: goal.spans, authors});
+  }
 
   // The texts that the moments of some kind lead to, the newest first.
   texts(kind) { return this.moments().filter(moment => moment.kind === kind).map(moment => this.goal(moment).text); }
@@ -227,6 +233,22 @@ test('a text that was left for an earlier one is listed, unless an accepted piec
   page.change({start: 4, removed: ' more', inserted: ''}, {kind: 'reenter'});
   assert.deepEqual(page.moments().map(({kind, text}) => [kind, text]), [['accepted', ' more'], ['reenter', ' upon a time'], ['accepted', 'Once']]);
   assert.deepEqual(page.texts('reenter'), ['Once upon a time']);
+});
+
+test('the list says which accepted pieces have left the text, and which abandoned text is in it again', () => {
+  const page = new Page(), says = () => Object.fromEntries(page.moments().map(({text, kind, isGone, isBack}) => [text, isGone ? 'gone' : isBack ? 'back' : kind]));
+  page.write('The queen');
+  page.accept(' said');
+  page.undo();
+  page.accept(' read it');
+  assert.deepEqual(says(), {' said': 'left', ' read it': 'accepted'});
+  page.enter(page.moments().find(({kind}) => kind === 'left'));
+  assert.equal(page.state.text, 'The queen said');
+  assert.deepEqual(says(), {' said': 'back', ' read it': 'gone'});
+  page.undo();
+  assert.deepEqual(says(), {' said': 'left', ' read it': 'accepted'});
+  page.turn('send', {messages: ['The queen read it']});
+  assert.equal(says()[' read it'], 'accepted', 'it stands in a message');
 });
 
 test('undone removals alone are not kept', () => {
