@@ -9,7 +9,7 @@ import {publicAddress} from '../../web/core/public_address.js';
 import {partLink, stepLinkingTo} from './lesson_steps.js';
 import {runLink, runOf} from './run_link.js';
 
-const START = 'Choose a prompt and run the experiment: its result is shown here.';
+const START = 'Press Run, or change the prompt first: the result is shown here.';
 const NO_PROMPT = 'Write a prompt: the experiment continues it.';
 const WAITING = 'The experiment begins when the model is ready.';
 const CHANGED = 'This is the result of the run before: run again for what the form has now.';

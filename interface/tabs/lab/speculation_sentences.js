@@ -88,7 +88,7 @@ export function tokenRows(view, number) {
 /** @type {Record<VerifiedPass['added']['kind'], string>} */
 export const KIND_NAMES = {correction: 'correction', bonus: 'bonus', alone: 'no draft'};
 
-export const DRAFTER_HEADS = ['Drafter', 'Proposed', 'Accepted', 'Share'];
+export const DRAFTER_HEADS = ['Drafter', 'Proposed', 'Accepted', 'Accepted in %'];
 
 /** The rows of the table of drafters, up to a pass. @type {(view: SpeculationView, number: number) => string[][]} */
 export const drafterRows = ({passes, drafters}, number) => drafters.map(drafter => {

@@ -1,6 +1,6 @@
 // The example of a first visit: stored branches of a text that is not the person's, until something is written.
 /** @import {ShowDetail, View} from '../../web/core/types.d.ts' */
-const BEGIN = 'Choose a token to begin. Once you write, the settings take effect.';
+const BEGIN = 'Choose a token to begin.';
 const PLACEHOLDER = 'Once upon a time …';
 
 /** @typedef {{text: string, model: string, view: View}} StoredExample */
