@@ -22,6 +22,9 @@ export class FirstVisitExample {
   /** The text of the example; empty once it has ended. */
   get text() { return this.stored?.text ?? ''; }
 
+  /** The name of the model of its branches; null once it has ended. */
+  get model() { return this.stored?.model ?? null; }
+
   /** @param {number} revision */
   show(revision) {
     if (!this.stored) return;

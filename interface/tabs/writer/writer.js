@@ -82,6 +82,7 @@ class WriterTab {
       keyedColumn: () => this.columns.keyedColumn,
       onSettings: () => this.sheet.settingsChanged(),
       exampleText: () => this.example.text,
+      exampleModel: () => this.example.model,
       onBegin: () => this.example.end(),
       onEmpty: revision => this.example.show(revision),
       hidesRows: text => this.guesses.hidesRows(text),

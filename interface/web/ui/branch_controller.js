@@ -46,6 +46,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
  * @property {() => string} lacks a sentence about something missing without which no branches are requested; empty if there is none
  * @property {() => void} onSettings called when a setting or the prompt changes
  * @property {() => string} exampleText the text of stored branches, while there is none of the person's
+ * @property {() => string | null} exampleModel the name of the model of stored branches
  * @property {() => void} onBegin called when branches of the person's own text are requested
  * @property {(revision: number) => void} onEmpty called when there is no text
  * @property {(news: News) => void} onNews called with all news of the newest request
@@ -65,7 +66,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 
 /** @type {ControllerHooks} */
 const NO_HOOKS = {
-  prompt: () => ({}), lacks: () => '', onSettings: () => {}, exampleText: () => '', onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
+  prompt: () => ({}), lacks: () => '', onSettings: () => {}, exampleText: () => '', exampleModel: () => null, onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
   onColumns: () => {}, hidesRows: () => false, onVeil: () => {}, onHidden: () => false, focusRows: () => false, hasRows: () => false,
   onColumnsAhead: () => {}, columnsAfter: () => null, keyedColumn: () => null,
 };
@@ -418,7 +419,7 @@ export class BranchController {
     const instruction = (event.detail.instruction ?? this.hooks.prompt().instruction ?? '').trim().slice(0, MOST_RECORDED);
     const example = draft.text ? '' : this.hooks.exampleText(), inserted = example + (text ?? '');
     const gap = gapBehind(draft.before, inserted, draft.text.slice(draft.caret));
-    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length} : {ids, healed, written, gap, instruction, model: header.modelName()})};
+    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length, model: this.hooks.exampleModel()} : {ids, healed, written, gap, instruction, model: header.modelName()})};
     const next = known.revision === revision ? known.after(ids, this.#settings) : null, columns = this.hooks.columnsAfter(ids, revision);
     if (draft.selected) event.detail.because = SELECTION;
     if (!draft.accept(inserted, options)) {

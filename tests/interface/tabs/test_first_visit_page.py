@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,6 +182,14 @@ def test_a_click_on_the_example_inserts_it_and_the_token_as_one_step(first: Visi
     first.page.locator("#replay").click()
     quoted = re.escape(chosen.strip())
     expect(first.page.locator(".replay-caption")).to_have_text(re.compile(f"^Step 1 of 1: chosen “{quoted}” · "))
+    first.page.keyboard.press("Escape")
+    first.page.locator("#export").click()
+    with first.page.expect_download() as download:
+        first.page.locator("#formats-dialog [data-format='authorship-json']").click()
+    pieces = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))["pieces"]
+    assert [(one["text"], one["model"]) for one in pieces if one["author"] == "chosen"] == [
+        (chosen, "SmolLM2-135M-Instruct")
+    ]
     first.page.keyboard.press("Escape")
     assert first.page.locator("#branches [data-branch]:not([data-inert])").count() == 0, "the rows were the example's"
     first.page.locator("#undo").click()
