@@ -20,7 +20,7 @@ def test_the_figures_of_forks_and_surprising_rows_are_those_of_the_options() -> 
     assert options.slope == 1.0, "else the figure is another one at each level"
     assert f" {100 * FORK_CUTOFF:.0f} % or more" in sentences("web/core/branch_sentences.js")
     assert f"{100 * options.floor:g} % or more" in sentences("web/core/branch_sentences.js")
-    assert f"still have {100 * options.floor:g} % or more" in sentences("tabs/writer/branch_options.js")
+    assert f"still have {100 * options.floor:g} % or more" in sentences("web/core/branch_sentences.js")
 
 
 def test_the_help_and_the_footer_take_what_is_stored_from_one_sentence() -> None:
