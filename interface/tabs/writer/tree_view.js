@@ -1,5 +1,5 @@
 // The tree of the writer's branches: what it shows follows from the branch view and the draft, and a click goes through both.
-/** @import {BranchViewElement, Choice, ChoiceSource, LaidNode, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
+/** @import {BranchViewElement, Choice, ChoiceSource, DrawnRow, DrawnView, LaidNode, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
 import {READABLE} from '../../web/core/tree_scale.js';
@@ -180,6 +180,14 @@ export class TreeView extends EventTarget {
     // Hidden rows leave the drawing as soon as they leave the rows.
     if (own || branchView.isVeiled()) this.#schedule();
     else this.#scheduleLater();
+  }
+
+  /**
+   * Record the rows of the column in which something is chosen now: that of the first column is recorded where it is drawn.
+   * @param {DrawnView<DrawnRow>} drawn
+   */
+  recordColumn(drawn) {
+    if (this.#end.text && drawn.rows.length) this.seen.add(this.#end.text, drawn);
   }
 
   #scheduleLater() {

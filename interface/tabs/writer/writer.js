@@ -137,6 +137,7 @@ class WriterTab {
     this.columns.addEventListener('writing', () => controller.promptChanging());
     this.columns.addEventListener('change', () => controller.settingsChanged());
     this.columns.addEventListener('rows', () => controller.goToRows());
+    onDetail(this.columns, 'choosing', drawn => this.tree.recordColumn(drawn));
     draft.addEventListener('instructing', () => controller.promptChanging());
     draft.addEventListener('instruction', () => controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => options.bans.add(id, text));

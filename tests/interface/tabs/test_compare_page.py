@@ -87,6 +87,35 @@ def test_a_piece_that_is_chosen_in_a_column_keeps_its_instruction(compare: Compa
     assert chosen == ["Write a poem.", None], "the first column has none"
 
 
+def test_the_session_shows_the_rows_of_the_column_in_which_something_was_chosen(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.write(1, "Write a poem.")
+    compare.settle()
+    first, second = ([row[0] for row in compare.rows(column)] for column in (0, 1))
+    assert set(first) != set(second)
+    compare.token(1, 0, 0).click()
+    compare.settle()
+    compare.choose("tree")
+    compare.page.locator("#tree-session").check()
+    expect(compare.page.locator("#tree .node[data-state=chosen]")).to_have_count(1)
+    keys = compare.page.locator("#tree .node").evaluate_all("all => all.map(({dataset: {key}}) => key)")
+    seen = {key.removeprefix(f"={PROMPT}+") for key in keys if key.startswith(f"={PROMPT}+")}
+    assert set(second[1:]) <= seen
+    assert not (set(first) - set(second)) <= seen
+
+
+def test_two_columns_stand_side_by_side_at_a_zoom_of_150_per_cent(compare: Compare) -> None:
+    compare.page.set_viewport_size({"width": 911, "height": 512})
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    one, other = (compare.column(index).bounding_box() for index in (0, 1))
+    assert one and other and one["y"] == other["y"] and one["x"] + one["width"] <= other["x"] + 1
+    width = compare.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 911
+
+
 def test_a_click_in_any_column_continues_all_of_them(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.choose("compare")

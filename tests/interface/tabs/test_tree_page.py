@@ -161,6 +161,16 @@ def test_coverage_and_rows_have_the_figures_of_the_tree_though_words_were_chosen
         assert figures() == expected
 
 
+def test_at_a_zoom_of_150_per_cent_the_whole_height_of_five_branches_is_drawn_and_nothing_covers_it(
+    tree: Visit,
+) -> None:
+    tree.page.set_viewport_size({"width": 911, "height": 512})
+    expect(tree.page.locator("#tree .tree-foot")).to_have_css("position", "static")
+    area = tree.page.locator("#tree .tree-scroll")
+    heights = area.evaluate("one => [one.clientHeight, one.firstElementChild.getBoundingClientRect().height]")
+    assert heights[0] >= heights[1] > 0
+
+
 def test_a_click_on_a_tree_of_an_older_text_is_refused_visibly(tree: Visit) -> None:
     tree.page.locator("#pause").click()
     tree.type(" x", delay=1)
