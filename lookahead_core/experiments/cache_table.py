@@ -25,14 +25,15 @@ COLUMNS = (*COMPARED, *COSTS, "cache_bytes", *SPREAD, "runs")
 def cache_table(experiment: CacheExperiment) -> Iterator[dict[str, Any]]:
     """Yield a row for each step of the experiment: a dict with the keys COLUMNS.
 
-    `runs` is the number of runs that have computed the row's depth; the costs other than seconds are of the first one.
+    Seconds are those of the runs that have computed all these depths, so that they never fall from row to row. `runs`
+    is the number of these runs. The other costs are those of the first run.
     """
     cached = itertools.accumulate(step.cached for step in experiment.steps)
     uncached = itertools.accumulate(step.uncached for step in experiment.steps)
+    runs = [run for run in experiment.runs if len(run.cached) >= len(experiment.steps)]
     for index, (step, *sides) in enumerate(zip(experiment.steps, cached, uncached, strict=True)):
         row = {name: getattr(step, name) for name in (*COMPARED, "cache_bytes")}
         row |= zip(COSTS, itertools.chain(*map(astuple, sides)), strict=True)
-        runs = [run for run in experiment.runs if len(run.cached) > index]
         for side in ("cached", "uncached"):
             seconds = [getattr(run, side)[index] for run in runs]
             row |= {

@@ -174,6 +174,18 @@ def test_times_are_medians_of_the_runs_with_the_least_and_the_most(model: Model)
         assert row["runs"] == 3
 
 
+def test_the_times_of_a_run_that_is_not_complete_are_not_joined_with_those_of_the_others(model: Model) -> None:
+    partial = 0
+    for found in cache_experiment_steps(model, PROMPT, k=2, depth=5, runs=3):
+        rows = list(cache_table(found))
+        complete = sum(len(run.cached) >= len(rows) for run in found.runs)
+        partial += complete < len(found.runs)
+        assert {row["runs"] for row in rows} <= {complete}
+        for name in ("cached_seconds", "uncached_seconds", "uncached_seconds_most"):
+            assert [row[name] for row in rows] == sorted(row[name] for row in rows), "the time to a depth is a sum"
+    assert partial
+
+
 def test_counts_and_bytes_are_those_of_the_branching_benchmark(model: Model) -> None:
     ids = list(Document(model, PROMPT).token_ids)
     case = Case(len(ids), 4, 7)
