@@ -72,7 +72,7 @@ class WriterTab {
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,
       settings: () => this.settings,
-      drawn: () => ({...this.settings, banned_texts: this.options.bans.list.map(({text}) => text)}),
+      drawn: () => ({...this.settings, banned_texts: this.#bannedTexts}),
       prompt: () => this.#prompt,
       onColumns: (views, detail) => this.columns.take(views, detail),
       focusRows: () => this.#focusColumns(),
@@ -93,7 +93,7 @@ class WriterTab {
     this.guesses = new GuessFirst(controls, {
       draft: this.draft, score: guess => this.controller.requests.guess(guess, this.#guessSettings),
       view: () => (this.columns.first?.root ?? branches).branchView,
-      under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length})}`.trim(),
+      under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length, banned_texts: this.#bannedTexts})}`.trim(),
       documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
     });
   }
@@ -182,6 +182,8 @@ class WriterTab {
     this.#showColumns();
     controller.settingsChanged();
   }
+
+  get #bannedTexts() { return this.options.bans.list.map(({text}) => text); }
 
   /** Show the columns in their view; only there they have instructions, and the text has none. */
   #showColumns() {

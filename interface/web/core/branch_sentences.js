@@ -124,12 +124,14 @@ const MOST_BANNED = 3;         // banned tokens that are named
  * none is known by its text.
  * @param {Pick<DrawnView, 'wanted' | 'without'>} drawn
  */
-function withoutBanned({wanted: {banned = 0, avoid = ''}, without}) {
+function withoutBanned({wanted: {banned = 0, avoid = '', banned_texts: texts = []}, without}) {
+  const isNamed = banned <= MOST_BANNED && texts.length === banned && texts.every(Boolean);
+  const all = isNamed ? texts.map(quotedText).join(', ') : formatCount(banned, 'banned token');
   // Of several reasons it is not known which one a figure belongs to.
-  if (avoid) return `, without the word ${quotedText(avoid)}${banned ? ` and ${formatCount(banned, 'banned token')}` : likelyBanned(without)}`;
+  if (avoid) return `, without the word ${quotedText(avoid)}${banned ? ` and ${all}` : likelyBanned(without)}`;
   if (!banned) return '';
   const likely = without.slice(0, MOST_BANNED);
-  if (!likely.length) return `, without ${formatCount(banned, 'banned token')}`;
+  if (!likely.length) return `, without ${all}`;
   const named = likely.map(({text, odds}) => quotedText(text) + (odds ? ` (${formatPercent(odds)})` : ''));
   const more = banned - named.length;
   return `, without ${named.join(', ')}${more ? ` and ${formatNumber(more)} more` : ''}`;

@@ -185,6 +185,9 @@ test('settings of odds are named where they are not those of the model', () => {
   assert.equal(words.settingsClause({temperature: 1, top_p: 1, avoid: ''}), '');
   assert.equal(words.settingsClause({temperature: 0.7, top_p: 0.9}), 'at temperature 0.7, top-p 0.9');
   assert.equal(words.settingsClause({banned: 1}), 'without 1 banned token');
+  assert.equal(words.settingsClause({banned: 2, banned_texts: [' afraid', ' sad']}), 'without “afraid”, “sad”');
+  assert.equal(words.settingsClause({banned: 2, banned_texts: [' afraid', '']}), 'without 2 banned tokens');
+  assert.equal(words.settingsClause({avoid: 'sea', banned: 1, banned_texts: [' afraid']}), 'without the word “sea” and “afraid”');
   assert.equal(words.settingsClause({temperature: 0.7, avoid: 'sea', banned: 2}), 'at temperature 0.7, without the word “sea” and 2 banned tokens');
 });
 
