@@ -105,7 +105,7 @@ def test_the_sliders_of_all_tabs_are_as_wide(phone: Visit) -> None:
 @pytest.mark.browser
 @pytest.mark.slow
 def test_the_switch_that_hides_the_rows_is_tapped_on_its_words_alone(phone: Visit) -> None:
-    phone.page.locator(".more-settings summary").tap()
+    phone.page.locator(".more-settings summary").first.click()
     label = phone.page.locator("label:has(#guess-first)")
     assert label.bounding_box()["width"] < 160, "a tap beside it hides nothing"
 

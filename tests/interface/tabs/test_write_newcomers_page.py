@@ -318,6 +318,10 @@ def test_arrow_keys_move_between_the_tabs_and_no_hidden_copy_of_them_takes_the_f
         expect(selected).to_have_text("Write")
         page.keyboard.press("Shift+Tab")
         assert page.evaluate("document.activeElement.closest('.tabs-bar') === null"), "nothing stands before the tabs"
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Write"
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('[role=tablist]') === null"), "one stop, not six"
     expect(page.locator("#document textarea")).to_be_visible()
 
 
