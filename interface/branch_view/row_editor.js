@@ -53,7 +53,7 @@ export class RowEditor {
       this.close();
       if (field.value.trim() !== text.trim()) this.onDone(row, piece, field.value);
     });
-    // The field's name says the same. A tap anywhere else uses what was typed, so a tap on the second text does too.
+    // The field's name says the same. The second text looks like a button: a tap on it takes the focus from the field, which uses what was typed.
     const keys = this.#keys = make('small', {className: 'row-editor-keys', ariaHidden: 'true'}, make('span', {className: 'keys-only', text: KEYS}), make('span', {className: 'finger-only', text: FINGER}));
     this.root.append(field, keys);
     keys.style.cssText = `left: ${Math.max(0, Math.min(left, outer.width - keys.offsetWidth))}px; top: ${token.bottom - outer.top + GAP}px`;

@@ -62,8 +62,7 @@ def edit_steps(
     """
     model, head = document.model, document.head
     reopened = document.reopened_token() if edit.healed else None
-    _check_kept(document, edit, reopened)
-    token_ids = (*edit.before, *_ids_of_text(document, edit, reopened))
+    token_ids = (*edit.before, *edited_token_ids(document, edit))
     base = document.descend((), edit.healed)[0]
     options = replace(options, mode="likely", towards="", depth=_depth(document, base, len(token_ids), options, most))
     context = ResultContext(head, document.passage.end, model.end_token_ids, options, reopened)
@@ -89,11 +88,23 @@ def edit_steps(
 
 
 def edited_token_ids(document: Document, edit: BranchEdit) -> list[int]:
-    """Return the token ids that `edit_steps` puts after the kept tokens: those of the edit's text.
+    """Return the token ids that `edit_steps` puts after the kept tokens: those of the edit's text, tokenized as typed.
 
-    Raises ValueError if the kept tokens end inside a character.
+    If no token is kept and the branch replaces the last typed token, the typed characters and the text are tokenized
+    together. If the first token then does not begin with all typed characters, the typed token is kept instead. Raises
+    ValueError if a kept token is wrong, or if they end inside a character.
     """
-    return _ids_of_text(document, edit, document.reopened_token() if edit.healed else None)
+    reopened = document.reopened_token() if edit.healed else None
+    _check_kept(document, edit, reopened)
+    end = document.descend(edit.before, edit.healed)[1]
+    if end.partial:
+        raise ValueError("The kept tokens end inside a character; keep more or fewer of them.")
+    codec = document.model.codec
+    typed = "" if reopened is None or edit.before else reopened.text.decode()
+    token_ids = [token.token_id for token in codec.encode(typed + edit.text, continuing=not end.at_start)]
+    if typed and not codec.bytes_of(token_ids[0]).startswith(typed.encode()):
+        return [document.head.token_id, *(token.token_id for token in codec.encode(edit.text, continuing=True))]
+    return token_ids
 
 
 def _check_kept(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> None:
@@ -121,23 +132,6 @@ def _depth(document: Document, base: Node, size: int, options: LookaheadOptions,
     if size > room:
         raise LookaheadError("The model's context has no room for this text.")
     return min(most, room, size + options.depth)
-
-
-def _ids_of_text(document: Document, edit: BranchEdit, reopened: ReopenedToken | None) -> list[int]:
-    """Return the token ids of the edit's text, tokenized as typed text is.
-
-    If no token is kept and the branch replaces the last typed token, the typed characters and the text are tokenized
-    together. If the first token then does not begin with all typed characters, the typed token is kept instead.
-    """
-    end = document.descend(edit.before, edit.healed)[1]
-    if end.partial:
-        raise ValueError("The kept tokens end inside a character; keep more or fewer of them.")
-    codec = document.model.codec
-    typed = "" if reopened is None or edit.before else reopened.text.decode()
-    token_ids = [token.token_id for token in codec.encode(typed + edit.text, continuing=not end.at_start)]
-    if typed and not codec.bytes_of(token_ids[0]).startswith(typed.encode()):
-        return [document.head.token_id, *(token.token_id for token in codec.encode(edit.text, continuing=True))]
-    return token_ids
 
 
 Odds = tuple[tuple[float, Prediction], ...]

@@ -32,8 +32,9 @@ def with_edited_rows(
     for last in steps:
         yield last
     result, checked_options = last.result, LookaheadOptions.of(options)
+    banned = frozenset(checked_options.banned)
     for row, edit in edits:
-        if set(checked_options.banned).intersection(edited_token_ids(document, edit)):
+        if banned and not banned.isdisjoint(edited_token_ids(document, edit)):
             continue
         for edited in edit_steps(document, edit, checked_options, most):  # noqa: B007
             yield last

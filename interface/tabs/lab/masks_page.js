@@ -32,7 +32,7 @@ class MasksPage extends ExperimentPage {
     super(elements, server, '#lab-masks', KINDS);
     const {result} = this;
     this.figure = find(result, '.figure');
-    this.player = new PassPlayer(result, () => this.#showPass());
+    this.player = new PassPlayer(result, {onPass: () => this.#showPass(), announce: sentence => this.line.announce(sentence)});
   }
 
   /** @override */
@@ -76,10 +76,7 @@ class MasksPage extends ExperimentPage {
   #showPass() {
     const {view} = this;
     if (!view) return;
-    const sentence = passSentence(view, this.pass);
-    find(this.result, '.pass').textContent = sentence;
-    this.player.describe(sentence);
-    if (this.player.isPlaying) this.line.announce(sentence);
+    this.player.describe(passSentence(view, this.pass));
     if (!nodesUpTo(view, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
     this.#draw();
   }

@@ -10,10 +10,12 @@ export class PassPlayer {
 
   /**
    * @param {HTMLElement} element that has the controls of `passes_bar.html`
-   * @param {() => void} onPass called when another pass is to be shown
+   * @param {{onPass: () => void, announce: (sentence: string) => void}} calls `onPass` is called when another pass is to be shown
    */
-  constructor(element, onPass) {
+  constructor(element, {onPass, announce}) {
     this.onPass = onPass;
+    this.announce = announce;
+    this.sentence = find(element, '.pass');
     this.slider = find(element, '.passes input', HTMLInputElement);
     this.output = find(element, '.passes output');
     this.player = find(element, '.play');
@@ -60,8 +62,12 @@ export class PassPlayer {
     }, BEAT);
   }
 
-  /** Let the slider say what the pass is. @param {string} sentence */
-  describe(sentence) { this.slider.setAttribute('aria-valuetext', sentence); }
+  /** Say what the pass is: on the page, as the slider's value, and aloud while the passes are played. @param {string} sentence */
+  describe(sentence) {
+    this.sentence.textContent = sentence;
+    this.slider.setAttribute('aria-valuetext', sentence);
+    if (this.isPlaying) this.announce(sentence);
+  }
 
   pause() {
     clearInterval(this.#playing);

@@ -51,7 +51,7 @@ class SpeculationPage extends ExperimentPage {
     super(elements, server, '#lab-speculation', KINDS);
     const {result} = this;
     this.figure = find(result, '.tree');
-    this.player = new PassPlayer(result, () => this.#showPass());
+    this.player = new PassPlayer(result, {onPass: () => this.#showPass(), announce: sentence => this.line.announce(sentence)});
     this.plots = new PlotList(find(result, '.running'), plotly);
     this.drawn = find(result, '.rejection');
     find(this.drawn, '.spread').textContent = SPREAD_NOTE;
@@ -139,10 +139,7 @@ class SpeculationPage extends ExperimentPage {
     const {view, pass, result} = this;
     if (!view?.passes.length) return;
     if (this.chosenKey !== null && !keysOf(view, pass).includes(this.chosenKey)) this.chosenKey = null;
-    const sentence = words.passSentence(view, pass);
-    find(result, '.pass').textContent = sentence;
-    this.player.describe(sentence);
-    if (this.player.isPlaying) this.line.announce(sentence);
+    this.player.describe(words.passSentence(view, pass));
     find(result, '.tokens .wide').replaceChildren(table(words.TOKEN_HEADS, words.tokenRows(view, pass)));
     find(result, '.drafters').replaceChildren(table(words.DRAFTER_HEADS, words.drafterRows(view, pass)));
     find(result, '.drafted').replaceChildren(...this.#draftedText(view, pass));

@@ -184,7 +184,7 @@ export class EditHistory {
    * @returns {Moment[]}
    */
   moments(state) {
-    if (!this.steps.length) return [];
+    if (!this.steps.length && !this.left.length) return [];
     const present = this.#stepsIn(state);
     const left = this.left.map((entry, index) => {
       const isBack = Boolean(entry.authors?.some(({step}) => step !== undefined && present.has(step)));
@@ -281,13 +281,13 @@ export class EditHistory {
     /** @type {Moment[]} */
     const found = [];
     const firstTurn = this.steps.findIndex(({turn}) => turn);
-    let then = state;
+    let then = state, isSent = false;   // what was accepted before a turn stands in an earlier message
     /** @param {number} index */
     const goesOn = index => index >= 0 && (found.length < MOST_MOMENTS || (firstTurn >= 0 && index >= firstTurn));
     for (let index = this.position - 1; goesOn(index); index -= 1) {
       const step = this.steps[index];
-      // What was accepted before a turn stands in an earlier message.
-      const isGone = !this.steps.slice(index, this.position).some(({turn}) => turn) && !present.has(step.number);
+      isSent ||= Boolean(step.turn);
+      const isGone = !isSent && !present.has(step.number);
       if (step.kind === 'accept') found.push({...this.#momentOf('accepted', index, then), ...(isGone && {isGone})});
       then = stateBefore(then, step);
       const moment = {kind: step.kind, at: index, time: step.time};

@@ -1,4 +1,4 @@
-// What the parts of the line about the model mean, as `Model.describe` writes it.
+// Explains the line about the model in the page's header, which `Model.describe` writes.
 
 const KEPT = 'what was computed of a text is kept, and not computed again';
 const COMPUTED_AGAIN = 'all of a text is computed again each time';

@@ -23,7 +23,7 @@ export class RowEditing {
    * @param {TextOwner} parts.draft
    * @param {() => string} parts.refusal why no row can be changed now; empty where one can
    * @param {() => number[]} parts.banned token ids
-   * @param {() => boolean} parts.steers whether the rows lead to a word: then none of them is a changed one
+   * @param {() => boolean} parts.steers whether a word to go towards is set: then requests have no changes
    * @param {() => BranchRemainder | null} parts.pinned the pinned row
    * @param {(pinned: BranchRemainder | null) => void} parts.request requests the rows again, with this row pinned
    */

@@ -50,7 +50,7 @@ class Page {
 
   goal(moment) { return this.history.goal(moment, this.state); }
 
-  // Go to a moment, as a text box does.
+  // Restore the text of a moment as a new step, as the text box does.
   enter(moment) {
     const goal = this.goal(moment), authors = this.history.goalAuthors(moment, this.state);
     this.change(changeBetween(this.state.text, goal.text), {kind: 'reenter', goal: goal.spans, authors});
@@ -249,6 +249,12 @@ test('the list says which accepted pieces have left the text, and which abandone
   assert.deepEqual(says(), {' said': 'left', ' read it': 'accepted'});
   page.turn('send', {messages: ['The queen read it']});
   assert.equal(says()[' read it'], 'accepted', 'it stands in a message');
+});
+
+test('an abandoned text of a document without steps is listed', () => {
+  const page = new Page(), left = [{start: 0, removed: '', inserted: 'Once', marks: [], at: 0, caret: [4, 4], time: 1, context: ''}];
+  page.history.load({}, left);
+  assert.deepEqual(page.moments().map(({kind, text}) => [kind, text]), [['left', 'Once']]);
 });
 
 test('undone removals alone are not kept', () => {
