@@ -330,7 +330,7 @@ def test_what_the_form_does_not_allow_gets_a_sentence_and_a_run_can_be_stopped(r
     real.open_tab("Lab")
     page.get_by_role("tab", name="Decoding").click()
     says = page.locator("#lab-decoding > .says .sentence")
-    browsers.expect(says).to_have_text(re.compile("Choose a prompt"))
+    browsers.expect(says).to_have_text(re.compile("^Press Run, or change the prompt first"))
     for field, value, sentence in (
         ("tokens", "41", "Tokens is a whole number from 1 to 40."),
         ("temperature", "3", "Temperature is a number from 0 to 2."),
