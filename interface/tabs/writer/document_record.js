@@ -111,8 +111,8 @@ function stepFrom(value) {
   if (kind !== 'accept') return accepted ? {...step, accepted} : step;
   const logprobs = Array.isArray(value.logprobs) && value.logprobs.every(Number.isFinite) ? value.logprobs : null;
   const model = value.model === undefined ? {} : {model: labelOf(value.model) || null};
-  const written = spansFrom(value.written, inserted.length);
-  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model, ...instructionFrom(value.instruction), ...(written.length ? {written} : {})};
+  const written = spansFrom(value.written, inserted.length), parts = value.chosenLogprobs, hasParts = written.length && Array.isArray(parts) && parts.every(Number.isFinite);
+  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model, ...instructionFrom(value.instruction), ...(written.length ? {written} : {}), ...(hasParts ? {chosenLogprobs: [...parts]} : {})};
 }
 
 /**

@@ -18,7 +18,8 @@ export const AUTHOR_MEANINGS = {
 };
 
 /**
- * The pieces of a text, from its start to its end. Their `order` counts the steps that brought them, in the order of time.
+ * The pieces of a text, from its start to its end. Their `order` is 1 for what was written first;
+ * steps of which nothing is left in the text are not counted.
  * @param {string} text
  * @param {AuthorRun[]} runs
  * @returns {AuthoredPiece[]}
@@ -48,7 +49,7 @@ export const modelOfPiece = ({model, instruction}) => [model, toldPhrase(instruc
  */
 export function pieceSentence({author, order, model, probability, instruction}) {
   const odds = probability === null ? '' : `${formatPercent({p: probability})} chance of the whole piece`;
-  return [AUTHOR_NAMES[author], order === null ? '' : `step ${order}`, odds, model ?? '', toldPhrase(instruction)].filter(Boolean).join(' · ');
+  return [AUTHOR_NAMES[author], order === null ? '' : `order ${order}`, odds, model ?? '', toldPhrase(instruction)].filter(Boolean).join(' · ');
 }
 
 /**

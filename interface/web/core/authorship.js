@@ -163,14 +163,24 @@ const logprobOf = ({start, after: [caret], logprobs, written = []}) =>
  * @returns {AuthorRun[]}
  */
 function insertedRuns(step, first) {
-  const {start, inserted: {length}, kind, number, marks, written, model = null, instruction} = step;
+  const {start, inserted: {length}, kind, number, marks, written, chosenLogprobs, model = null, instruction} = step;
   if (kind !== 'accept') return [{length, author: AUTHORS[kind] ?? 'earlier', step: number}];
   /** @type {Omit<AuthorRun, 'length'>} */
   const chosen = {author: 'chosen', step: number, model, logprob: logprobOf(step), ...(instruction && {instruction})};
   /** @type {(parts: ReturnType<typeof partsOf>, marked: Omit<AuthorRun, 'length'>, other: Omit<AuthorRun, 'length'>) => AuthorRun[]} */
   const runsOf = (parts, marked, other) => parts.map(part => ({length: part.length, ...(part.marked ? marked : other)}));
-  if (written) return runsOf(partsOf(written, 0, length), {author: 'typed', step: number}, chosen);
+  if (written) return withLogprobs(runsOf(partsOf(written, 0, length), {author: 'typed', step: number}, chosen), chosenLogprobs);
   return first ? runsOf(partsOf(marks.after, start, start + length), chosen, {author: 'example', step: number}) : [{length, ...chosen}];
+}
+
+/**
+ * The runs with the log-probability of each chosen one, where all are known.
+ * @type {(runs: AuthorRun[], logprobs: number[] | undefined) => AuthorRun[]}
+ */
+function withLogprobs(runs, logprobs) {
+  const chosen = runs.filter(({author, length}) => author === 'chosen' && length);
+  if (!logprobs || logprobs.length !== chosen.length) return runs;
+  return runs.map(run => (chosen.includes(run) ? {...run, logprob: logprobs[chosen.indexOf(run)]} : run));
 }
 
 /**

@@ -19,7 +19,7 @@ export function choiceOf(row, index, token) {
   return {
     revision: row.revision, branch: index, token,
     text: textUpTo(row, token), ids: branch.ids.slice(0, tokens), healed: row.healed,
-    logprobs: branch.logprobs.slice(0, tokens), rest: remainderAfter(row, tokens), written: writtenUpTo(row, token),
+    logprobs: branch.logprobs.slice(0, tokens), rest: remainderAfter(row, tokens), written: writtenUpTo(row, token), chosenLogprobs: chosenLogprobs(row, token),
   };
 }
 
@@ -47,6 +47,24 @@ function writtenUpTo({pieces}, token) {
 }
 
 /**
+ * The log-probability of each stretch of that text that the person has not written, in order: that of its tokens together, after
+ * the text before it.
+ * @param {Pick<Row, 'branch' | 'pieces'>} row
+ * @param {number} token index of the last piece
+ */
+function chosenLogprobs({branch, pieces}, token) {
+  /** @type {number[]} */
+  const sums = [];
+  let begun = 0, isWritten = true;
+  for (const {tokens, isEdited = false} of pieces.slice(0, token + 1)) {
+    const own = branch.logprobs.slice(begun, tokens).reduce((sum, one) => sum + one, 0);
+    if (!isEdited) sums.push(isWritten ? own : (sums.pop() ?? 0) + own);
+    [begun, isWritten] = [tokens, isEdited];
+  }
+  return sums;
+}
+
+/**
  * The choice of a beginning that no row has.
  * @param {Pick<DrawnOther, 'ids' | 'text' | 'logprobs'>} other
  * @param {number} token its index in the list
@@ -54,7 +72,7 @@ function writtenUpTo({pieces}, token) {
  * @returns {Choice}
  */
 export const choiceOfOther = ({ids, text, logprobs}, token, {revision, healed}) =>
-  ({revision, branch: null, token, text, ids, healed, logprobs, rest: null, written: []});
+  ({revision, branch: null, token, text, ids, healed, logprobs, rest: null, written: [], chosenLogprobs: []});
 
 /**
  * The space to insert after an accepted text, so that it does not join the word after the caret. Empty where no space is

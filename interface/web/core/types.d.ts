@@ -335,6 +335,8 @@ export interface Choice {
   rest: BranchRemainder | null;
   /** The spans of the text that the person has written into the row. */
   written: Span[];
+  /** The log-probability of each stretch of the text between these spans. */
+  chosenLogprobs: number[];
 }
 
 /** How a choice was made: by a key, or by which kind of pointer. */
@@ -435,10 +437,10 @@ export interface AuthoredPiece {
   end: number;
   text: string;
   author: Author;
-  /** Which of the steps brought it, counted from 1 in the order of time. */
+  /** 1 for what was written first. Steps of which nothing is left in the text are not counted. */
   order: number | null;
   model: string | null;
-  /** The probability of the whole accepted piece after the text before it, and after the instruction if there is one. */
+  /** The probability of the whole chosen piece after the text before it, and after the instruction if there is one. */
   probability: number | null;
   /** What the model was told when the piece was chosen, or the beginning of it; missing if nothing. */
   instruction?: string;
@@ -481,6 +483,8 @@ export interface NewStep extends Change {
    * caret; missing if there are none.
    */
   written?: Span[];
+  /** The log-probability of each chosen stretch of such a text, in order; missing if nothing was written into it. */
+  chosenLogprobs?: number[];
 }
 
 /**

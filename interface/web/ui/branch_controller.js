@@ -415,11 +415,11 @@ export class BranchController {
 
   /** @param {CustomEvent<AcceptDetail>} event */
   #accept(event) {
-    const {revision, text, ids, healed, logprobs, rest, written, byKeyboard, pointer} = event.detail, {draft, known} = this;
+    const {revision, text, ids, healed, logprobs, rest, written, chosenLogprobs, byKeyboard, pointer} = event.detail, {draft, known} = this;
     const instruction = (event.detail.instruction ?? this.hooks.prompt().instruction ?? '').trim().slice(0, MOST_RECORDED);
     const example = draft.text ? '' : this.hooks.exampleText(), inserted = example + (text ?? '');
     const gap = gapBehind(draft.before, inserted, draft.text.slice(draft.caret));
-    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length, model: this.hooks.exampleModel()} : {ids, healed, written, gap, instruction, model: header.modelName()})};
+    const options = {revision, logprobs, focus: !byKeyboard && pointer !== 'touch', ...(example ? {unchosen: example.length, model: this.hooks.exampleModel()} : {ids, healed, written, chosenLogprobs, gap, instruction, model: header.modelName()})};
     const next = known.revision === revision ? known.after(ids, this.#settings) : null, columns = this.hooks.columnsAfter(ids, revision);
     if (draft.selected) event.detail.because = SELECTION;
     if (!draft.accept(inserted, options)) {

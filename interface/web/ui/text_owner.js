@@ -132,10 +132,11 @@ export class TextOwner extends EventTarget {
    * @param {string} [options.instruction] that the rows followed, or its beginning
    * @param {number} [options.unchosen] characters at its start that nobody has chosen: those of the example
    * @param {Span[]} [options.written] spans that the person has written into a row
+   * @param {number[]} [options.chosenLogprobs] the log-probability of each stretch between these spans
    * @param {string} [options.gap] a space that is inserted too, behind the text and the caret; it counts as typed.
    *   Never with `unchosen`: the example is accepted into an empty text, where no word follows.
    */
-  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, model = null, instruction = '', unchosen = 0, written = [], gap = ''}) {
+  accept(text, {ids = [], healed = false, revision, logprobs = null, focus = false, model = null, instruction = '', unchosen = 0, written = [], chosenLogprobs = [], gap = ''}) {
     if (!text || this.composing || this.selected || this.sync() !== revision) return false;
     if (focus) this.box.focus({preventScroll: true});
     // The box keeps one kind of line end. Ids of another text than the inserted one are of no use.
@@ -146,7 +147,7 @@ export class TextOwner extends EventTarget {
     const typed = gap ? [...written, [accepted.length, inserted.length]] : written;
     /** @type {NewStep} */
     const step = {
-      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), model, ...(instruction && {instruction}), ...tokens, ...(typed.length ? {written: typed} : {}),
+      start, removed: '', inserted, before: [start, start], after: this.selection, kind: 'accept', time: Date.now(), model, ...(instruction && {instruction}), ...tokens, ...(typed.length ? {written: typed} : {}), ...(written.length && tokens.logprobs ? {chosenLogprobs} : {}),
     };
     this.#record(step, spansOutside([[0, unchosen], ...typed], inserted.length));
     this.#makeRevision('accept');

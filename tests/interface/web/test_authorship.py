@@ -209,16 +209,22 @@ class Writer:
         written = range(1, 2) if len(text) > 1 and not unchosen and start % 2 else range(0)
         if written:
             options |= {"ids": [1], "written": [[units[1], units[2]]]}
+        # A page of an older version has not recorded the odds of each stretch.
+        stretches = [-0.5, -0.75][: 2 if len(text) > 2 else 1] if written and length % 3 else []
+        options |= {"chosenLogprobs": stretches} if stretches else {}
         # The example is accepted into an empty text, which has no word that a space could be put before.
         gap = " " if start % 3 == 0 and self.state.characters else ""
         options["gap"] = gap
         if self.state.start == self.state.end:
-            # The odds are those of the whole row, what was written into it included.
+            # Those of the whole row would be those of what was written into it too.
             made = self.made(text, "chosen", model=model, logprob=None if written else sum(logprobs))
             for place in range(unchosen):
                 made[place] = Character(made[place].text, "example", made[place].birth)
             for place in written:
                 made[place] = Character(made[place].text, "typed", made[place].birth)
+            if stretches:
+                made[0] = replace(made[0], logprob=stretches[0])
+                made[2:] = [replace(one, logprob=stretches[-1]) for one in made[2:]]
             made += [Character(gap, "typed", made[0].birth)] if gap else []
             after, caret = self.state.put(made), self.state.start + len(text)
             self.step(self.state, replace(after, start=caret, end=caret))

@@ -40,7 +40,7 @@ test('nothing of a text is Markdown', () => {
 
 test('the page shows each piece as text, with its author, and runs no script', () => {
   const page = authorshipHtml(DOCUMENT);
-  assert.match(page, /<article class="text" dir="auto"><span class="typed" title="typed · step 1">Once<\/span><span class="chosen" title="chosen · step 2 · 25\u00a0% chance of the whole piece · a\/model"> upon a<\/span><span class="pasted" title="pasted · step 3">\n&lt;time&gt;<\/span><\/article>/);
+  assert.match(page, /<article class="text" dir="auto"><span class="typed" title="typed · order 1">Once<\/span><span class="chosen" title="chosen · order 2 · 25\u00a0% chance of the whole piece · a\/model"> upon a<\/span><span class="pasted" title="pasted · order 3">\n&lt;time&gt;<\/span><\/article>/);
   assert.match(page, /<h1 dir="auto">Mine &lt;1&gt;<\/h1>/);
   assert.doesNotMatch(page, /<script|<time>/);
   assert.match(page, /<li><span class="chosen">chosen<\/span> 39\u00a0%: chosen among the model’s branches<\/li>/);
@@ -65,7 +65,7 @@ test('each chosen piece has the instruction that it was chosen under, whatever w
   assert.match(notes.instruction, /when the piece was chosen/);
   assert.ok(authorshipMarkdown(told).replaceAll('\u00a0', ' ').split('\n').includes('| 2 | chosen | upon a | a/model, told “Be \\<brief\\>.” | 25 % |'));
   const page = authorshipHtml(told);
-  assert.match(page, /title="chosen · step 2 · 25\u00a0% chance of the whole piece · a\/model · told “Be &lt;brief&gt;\.”"/);
+  assert.match(page, /title="chosen · order 2 · 25\u00a0% chance of the whole piece · a\/model · told “Be &lt;brief&gt;\.”"/);
   assert.match(page, /<td>a\/model, told “Be &lt;brief&gt;\.”<\/td>/);
   assert.equal(authorshipFields(JSON.parse(authorshipJson(told))).history.authors[1].instruction, 'Be <brief>.');
 });

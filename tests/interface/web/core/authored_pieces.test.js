@@ -27,7 +27,7 @@ test('the probability has six digits', () => {
 
 test('a sentence says who wrote a piece, and what is known of it', () => {
   const [earlier, chosen, typed] = authoredPieces('Once upon a', RUNS).map(pieceSentence);
-  assert.deepEqual([earlier, chosen, typed], ['earlier text', 'chosen · step 2 · 25 % chance of the whole piece · m', 'typed · step 1']);
+  assert.deepEqual([earlier, chosen, typed], ['earlier text', 'chosen · order 2 · 25 % chance of the whole piece · m', 'typed · order 1']);
 });
 
 test('characters are counted whole, by author, the most first', () => {

@@ -99,6 +99,10 @@ test('an accepted piece has its model and its odds, and an opening of the exampl
   assert.deepEqual(runsAfterStep([], {...accepted, model: undefined, logprobs: []}), [chosen(3, 4)]);
   const written = runsAfterStep([], {...accepted, written: [[1, 2]]});
   assert.deepEqual(written, [chosen(1, 4, null, 'm'), typed(1, 4), chosen(1, 4, null, 'm')], 'the odds would be those of the written part too');
+  assert.deepEqual(runsAfterStep([], {...accepted, written: [[1, 2]], chosenLogprobs: [-1, -0.25]}),
+    [chosen(1, 4, -1, 'm'), typed(1, 4), chosen(1, 4, -0.25, 'm')], 'each stretch has its own');
+  assert.deepEqual(runsAfterStep([], {...accepted, written: [[0, 1]], chosenLogprobs: [-0.25]}), [typed(1, 4), chosen(2, 4, -0.25, 'm')]);
+  assert.deepEqual(runsAfterStep([], {...accepted, written: [[1, 2]], chosenLogprobs: [-1]}), written, 'a stored step with too few');
   assert.deepEqual(runsAfterStep([], {...accepted, logprobs: null, marks: {...accepted.marks, after: [[1, 3]]}}),
     [{length: 1, author: 'example', step: 4}, chosen(2, 4, null, 'm')]);
   const apart = runsAfterStep([], {...accepted, after: [2, 2], written: [[2, 3]]});

@@ -60,6 +60,17 @@ test('what the person has written into a row is marked in a choice of it, and in
   assert.ok(!('edited' in choiceOf(row, 0, 2).rest));
 });
 
+test('a choice has the log-probability of each stretch that is the row\'s own', () => {
+  const view = likelyView(1, 5), [branch] = view.branches;
+  branch.logprobs = [-1, -2, -4, -8, -16];
+  branch.edited = [1, 3];
+  const row = rowOf(view, 0);
+  assert.deepEqual(row.pieces.map(({tokens}) => tokens), [1, 2, 3, 4, 5]);
+  assert.deepEqual([0, 1, 2, 3, 4].map(token => choiceOf(row, 0, token).chosenLogprobs), [[-1], [-1], [-1], [-1, -8], [-1, -24]]);
+  delete branch.edited;
+  assert.deepEqual(choiceOf(rowOf(view, 0), 0, 4).chosenLogprobs, [-31]);
+});
+
 test('a remainder has no nodes if any of them is unknown', () => {
   for (const spoil of [view => { view.nodes = undefined; }, view => { view.nodes[2] = undefined; }, view => { view.branches[0].at = undefined; }]) {
     const view = likelyView(1, 4);
@@ -84,7 +95,7 @@ test('a choice of a healed row says that its first token replaces the typed one'
 test('a choice of another beginning has its own tokens and no remainder', () => {
   const [other] = shapeRows(likelyView(1, 1)).others;
   assert.deepEqual(choiceOfOther(other, 4, {revision: 7, healed: true}), {
-    revision: 7, branch: null, token: 4, text: other.text, ids: other.ids, healed: true, logprobs: other.logprobs, rest: null, written: [],
+    revision: 7, branch: null, token: 4, text: other.text, ids: other.ids, healed: true, logprobs: other.logprobs, rest: null, written: [], chosenLogprobs: [],
   });
 });
 
