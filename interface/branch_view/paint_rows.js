@@ -139,7 +139,7 @@ function paintTokens(tokens, row, {letters, fork}) {
   if (row.end) tokens.append(makeEnd(row.end, !buttons.length));
   if ((row.open && !row.limit && !row.unfollowed) || isPartOfWord(row)) tokens.append(makeOpen());
   if (pinnedPhrase(row)) tokens.append(makeStop(pinnedPhrase(row), PINNED_SENTENCE));
-  if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row)));
+  if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row), 'stopped excluded'));
   if (stopPhrase(row)) tokens.append(makeStop(stopPhrase(row), stopSentence(row)));
   // The arrows reach a row without buttons too.
   if (!buttons.length) findAll(tokens, '[role=note]').slice(0, 1).forEach(note => { note.tabIndex = -1; });
@@ -192,9 +192,9 @@ const makeTyped = letters => makeTipped(`${letters}·`, 'typed', 'This stands in
 /** The sign of a row that has not reached the end that is asked for, or is one word that may be longer. */
 const makeOpen = () => makeTipped('…', 'sign', 'It goes on: its end is not known.');
 
-/** @type {(phrase: string, sentence: string) => HTMLElement} a note at the end of a row, which the sentence explains */
-function makeStop(phrase, sentence) {
-  const chip = makeTipped(phrase, 'stopped', sentence);
+/** @type {(phrase: string, sentence: string, className?: string) => HTMLElement} a note at the end of a row, which the sentence explains */
+function makeStop(phrase, sentence, className = 'stopped') {
+  const chip = makeTipped(phrase, className, sentence);
   chip.setAttribute('role', 'note');
   chip.setAttribute('aria-label', sentence);
   return chip;

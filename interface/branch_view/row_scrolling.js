@@ -8,7 +8,7 @@ const TIPS = {
   on: 'This row is longer than what is seen of it: press here to read on, or scroll it sideways. By keyboard, → goes along it.',
   back: 'The end of this row: press here to go back to its beginning, or scroll it sideways.',
 };
-const STEP = 0.8;   // of the visible width, that a click reads on
+const STEP = 0.8;   // of the visible width beside the note at the row's end, that a click reads on
 
 export class RowScrolling {
   #marking = false;   // whether the next frame marks the rows
@@ -43,8 +43,9 @@ export class RowScrolling {
   readOn(sign) {
     const row = /** @type {HTMLElement} */ (sign.parentElement), tokens = find(row, '.tokens');
     const towards = getComputedStyle(tokens).direction === 'rtl' ? -1 : 1;
+    const note = tokens.querySelector('.stopped:last-child'), covered = note && getComputedStyle(note).position === 'sticky' ? note.clientWidth : 0;
     if (row.dataset.reads === 'back') tokens.scrollTo({left: 0, behavior: 'smooth'});
-    else tokens.scrollBy({left: towards * STEP * tokens.clientWidth, behavior: 'smooth'});
+    else tokens.scrollBy({left: towards * STEP * (tokens.clientWidth - covered), behavior: 'smooth'});
   }
 }
 

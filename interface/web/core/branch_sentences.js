@@ -243,8 +243,8 @@ export function progressSentence(reading, growing, asked) {
   const lengths = growing ? growing.filter(row => !row.extra && !row.ended && !row.repeats).map(row => row.branch.ids.length - tokensOfDepth(row, 0)) : [];
   if (!lengths.length) return '';
   const most = asked?.depth ?? Infinity, [least, deepest] = [Math.min(...lengths), Math.max(...lengths)].map(length => Math.max(0, Math.min(length, most)));
-  const has = `Each row has ${deepest > least ? 'at least ' : ''}`;
-  return asked && (!asked.until || asked.until === 'tokens') ? `${has}${least} of ${formatCount(asked.depth, 'token')} so far` : `${has}${formatCount(least, 'token')} so far`;
+  const length = asked && (!asked.until || asked.until === 'tokens') ? `${least} of ${formatCount(asked.depth, 'token')}` : formatCount(least, 'token');
+  return `Rows: ${deepest > least ? 'at least ' : ''}${length} so far`;
 }
 
 /**

@@ -122,21 +122,21 @@ test('progress says first how far the text is read', () => {
 });
 
 test('progress says how deep all growing rows are', () => {
-  assert.equal(words.progressSentence(null, [grown(3), grown(3)], {depth: 7}), 'Each row has 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Each row has 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3), grown(2, {repeats: true})], {depth: 7}), 'Each row has 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 2}]})], {depth: 7}), 'Each row has 2 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Each row has 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(8, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Each row has 7 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Each row has 0 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Each row has 3 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(3)], {depth: 7}), 'Rows: 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Rows: 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(2, {repeats: true})], {depth: 7}), 'Rows: 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 2}]})], {depth: 7}), 'Rows: 2 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Rows: 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(8, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Rows: 7 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Rows: 0 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Rows: 3 tokens so far');
 });
 
 test('progress says “at least” where a row is deeper than another', () => {
-  assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Each row has at least 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3), grown(5, {ended: true})], {depth: 7}), 'Each row has 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(1), grown(2)], {depth: 40, until: 'word'}), 'Each row has at least 1 token so far');
-  assert.equal(words.progressSentence(null, [grown(7), grown(8)], {depth: 7}), 'Each row has 7 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Rows: at least 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(5, {ended: true})], {depth: 7}), 'Rows: 3 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(1), grown(2)], {depth: 40, until: 'word'}), 'Rows: at least 1 token so far');
+  assert.equal(words.progressSentence(null, [grown(7), grown(8)], {depth: 7}), 'Rows: 7 of 7 tokens so far');
 });
 
 test('a row says why it stops, where that is no ending', () => {
