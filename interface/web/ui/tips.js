@@ -120,6 +120,9 @@ export class Tips {
     const sentence = owner?.dataset.tip ?? '';
     if (owner === this.#owner && sentence === this.element.textContent) return;
     if (owner !== this.#owner) this.#watch(owner);
+    // The sentence may stand above the toolbar: the mark says which control it is about.
+    this.#owner?.removeAttribute('data-explained');
+    if (sentence && owner?.closest(TOOLBARS)) owner.setAttribute('data-explained', '');
     this.#owner = owner;
     this.element.textContent = sentence;
     this.element.hidden = !sentence;

@@ -117,6 +117,18 @@ def test_a_sentence_that_was_closed_stays_closed_while_the_focus_stays(visit: Vi
     expect(tip).to_contain_text("Depth:")
 
 
+def test_the_control_that_a_sentence_is_about_is_marked(visit: Visit) -> None:
+    page, marked = visit.page, visit.page.locator("[data-explained]")
+    page.locator("#controls summary").click()
+    for name in ("temperature", "mode"):
+        page.locator(f"#{name}").hover()
+        expect(marked).to_have_count(1)
+        expect(marked.locator(f"#{name}")).to_have_count(1)
+        assert marked.evaluate("one => getComputedStyle(one).outlineStyle") == "dashed"
+    page.locator("#document textarea").hover()
+    expect(marked).to_have_count(0)
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (1280, 720), (1000, 720), (853, 600)])
 def test_the_sentence_of_a_control_covers_no_row(visit: Visit, width: int, height: int) -> None:
     page, tip = visit.page, visit.page.locator(".tip")

@@ -558,8 +558,9 @@ def test_the_sentence_of_a_node_is_in_sight_also_with_the_settings_open(tree: Vi
     tree.page.evaluate("scrollTo(0, 0)")
     box = says.bounding_box()
     assert box["y"] > 0 and box["y"] + box["height"] <= 800
-    figures = tree.page.locator("#tree .tree-figures").bounding_box()
-    assert figures["y"] > 800, "the settings are open"
+    expect(tree.page.locator(".more-settings[open]")).to_be_visible()
+    drawing = tree.page.locator("#tree .tree-scroll").bounding_box()
+    assert drawing["y"] + drawing["height"] <= box["y"], "nothing lies over the last rows of the drawing"
 
 
 def test_a_finger_that_rests_on_a_node_reads_it_and_inserts_nothing(phone: Visit) -> None:
