@@ -785,3 +785,30 @@ def test_a_text_of_the_history_has_the_rows_that_it_had(visit: Visit) -> None:
     visit.wait_until_asked()
     visit.wait_until_settled()
     assert visit.page.locator("#branches .branch").all_inner_texts() == before
+
+
+MARKS_AT_THE_END = """() => {
+  const notes = document.querySelectorAll('#branches .branch[data-reads=on] .stopped:last-child');
+  return [...notes].map(note => {
+    const {left, right, top, bottom} = note.getBoundingClientRect();
+    return document.elementFromPoint((left + right) / 2, (top + bottom) / 2) === note;
+  });
+}"""
+
+
+def test_why_a_row_has_no_share_stays_in_sight_at_the_end_of_a_long_row(visit: Visit) -> None:
+    write(visit)
+    for name, value in (("depth", "40"), ("top-p", "0.1")):
+        visit.control(name).fill(value)
+    visit.wait_until_settled()
+    long = visit.page.locator("#branches .branch[data-reads=on]:has(.stopped)")
+    expect(long.first).to_be_visible()
+    seen = visit.page.evaluate(MARKS_AT_THE_END)
+    assert seen and all(seen)
+    note, tokens = long.first.locator(".stopped").last.bounding_box(), long.first.locator(".tokens").bounding_box()
+    assert note["x"] + note["width"] < tokens["x"] + tokens["width"], "within the row"
+    # The row's last token can still be read on to, and then nothing lies over it.
+    row = visit.page.locator("#branches .branch:has(.stopped)").first
+    row.locator(".token").last.focus()
+    token, note = row.locator(".token").last.bounding_box(), row.locator(".stopped").last.bounding_box()
+    assert token["x"] + token["width"] <= note["x"] + 1
