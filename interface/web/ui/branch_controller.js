@@ -159,6 +159,7 @@ export class BranchController {
 
   #listen() {
     const {branches, draft, buttons} = this;
+    this.keys.listen();
     draft.addEventListener('change', () => this.#keyed.branchView.giveUp());
     draft.box.addEventListener('compositionstart', () => this.#keyed.branchView.giveUp());
     onDetail(draft, 'change', ({kind, text, isInserted, step}) => {
@@ -176,7 +177,6 @@ export class BranchController {
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());
     buttons.stop.addEventListener('click', () => this.#stop());
-    this.keys.listen();
   }
 
   /** The server may have another document after an error: it needs the accepted ids of the whole text. */

@@ -103,6 +103,38 @@ def test_what_tab_inserts_is_announced_while_rows_grow_in_many_small_steps(page:
         )
 
 
+LATE = 900
+"""Milliseconds after which grey text that grows is announced, less those by which a timer may be early."""
+
+RECORD_TAB = """() => {
+  const branches = document.querySelector('#branches'), said = branches.querySelector('.tab-announcement');
+  const {rows, isStale} = branches.branchView;
+  let first = null;
+  window.toldOfTab = [];
+  branches.addEventListener('drawn', () => {
+    if (rows()[0]?.pieces.length && !isStale()) first ??= performance.now();
+  });
+  new MutationObserver(() => {
+    if (said.textContent) toldOfTab.push([branches.dataset.state, performance.now() - first]);
+  }).observe(said, {subtree: true, childList: true, characterData: true});
+}"""
+"""Records in what state of the rows, and how long after its first token, it is announced what Tab inserts."""
+
+
+def test_what_tab_inserts_is_announced_once_the_rows_rest_unless_they_are_late(page: Any) -> None:
+    model = talker()
+    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(0.1)))
+    with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        opened.control("depth").fill("12")
+        opened.page.evaluate(RECORD_TAB)
+        opened.fill(TEXT)
+        opened.wait_until_settled()
+        opened.page.wait_for_function("toldOfTab.length > 0")
+        told = opened.page.evaluate("toldOfTab")
+        assert all(state == "settled" or after >= LATE for state, after in told), told
+
+
 PRESS_TAB_ON_GROWN_TEXT = """() => {
   const box = document.querySelector('#document textarea');
   const said = document.querySelector('#branches .tab-announcement');
@@ -125,7 +157,7 @@ PRESS_TAB_ON_GROWN_TEXT = """() => {
 
 def test_tab_inserts_no_more_of_grey_text_that_grows_than_was_announced(page: Any) -> None:
     model = talker()
-    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(0.1)))
+    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(0.6)))
     with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
         opened.wait_for_status("ready")
         opened.control("depth").fill("40")
