@@ -35,11 +35,15 @@ export const forkSentence = ({row}) =>
   `Fork: up to here this row is the same as row ${formatNumber(row + 1)}; from here on it goes another way.`;
 
 /**
- * The same for a row's name, in which nothing can be seen: the row that it leaves, and the last words that both have.
+ * The same for a row's name, in which nothing can be seen: the row that it leaves, and the last words that both have. They are cut
+ * before their signs are named: the names alone could fill their place.
  * @type {(fork: Fork, row: SpokenRow, before: string) => string} `before`: the end of the text before the rows
  */
-export const partingPhrase = (fork, row, before) =>
-  `parts from branch ${formatNumber(fork.row + 1)} after “${lastWords(spokenBeginning(row, before, fork.piece))}”`;
+export function partingPhrase({row, piece}, {pieces, pinned}, before) {
+  const text = pieces.slice(0, piece).map(one => one.text).join(''), words = lastWords(text);
+  const spoken = spokenBeginning({pieces: [{text: words}], pinned: pinned || words !== text}, before);
+  return `parts from branch ${formatNumber(row + 1)} after “${spoken}”`;
+}
 
 /**
  * A bracket is drawn before the rows. It joins the rows without a fork: their first tokens differ. Returns for each row which part

@@ -47,6 +47,17 @@ test('in words, a row parts from another one after the last words that both have
   assert.equal(partingPhrase(fork, row([' the keeper of the', ' old lighthouse', ' and']), ''), 'parts from branch 1 after “of the old lighthouse”');
 });
 
+test('the words after which a row parts are cut before signs are named, so that no sign is left out', () => {
+  const after = (texts, before = 'It was ') => partingPhrase({piece: texts.length, row: 2}, {pieces: [...texts, ' The'].map(text => ({text}))}, before);
+  assert.equal(after(['.', '.', '.']), 'parts from branch 3 after “full stop, full stop, full stop”');
+  assert.equal(after(['...']), 'parts from branch 3 after “full stop, full stop, full stop”');
+  assert.equal(after(['.', '.']), 'parts from branch 3 after “full stop, full stop”');
+  assert.equal(after(['…', '…']), 'parts from branch 3 after “ellipsis, ellipsis”');
+  assert.equal(after([' no', '!', '!', '!', ' No']), 'parts from branch 3 after “no, exclamation mark, exclamation mark, exclamation mark, No”');
+  assert.equal(after(['house', ' of the old keeper and', ' his'], 'The light'), 'parts from branch 3 after “the old keeper and his”', 'the letters are cut off');
+  assert.equal(after(['\n']), 'parts from branch 3 after “line break”');
+});
+
 test('a bracket joins the rows that part where the text ends, past those that fork later', () => {
   const own = null, fork = {piece: 1, row: 0};
   assert.deepEqual(bracketParts([own, fork, own, own, fork]), ['first', 'passes', 'arm', 'last', null]);
