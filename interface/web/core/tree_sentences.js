@@ -19,12 +19,15 @@ export function nodeLabel(node, before = '') {
   return continuedLetters(before, node.text) && !label.startsWith('…') ? `·${label}` : label;
 }
 
+/** How many characters of a node's text are shown. @type {(node: Pick<TreeNode, 'here'>) => number} */
+const mostOf = ({here}) => (here ? LAST : LONGEST);
+
 /**
  * A node's text for its label, without signs for what cannot be seen.
  * @type {(node: TreeNode) => string}
  */
 function shortText({text, state, here}) {
-  const line = text.replace(/(?<=\S)\s+(?=\S)/g, ' '), most = here ? LAST : LONGEST;
+  const line = text.replace(/(?<=\S)\s+(?=\S)/g, ' '), most = mostOf({here});
   const cut = [...line].length <= most ? line : state === 'typed' || state === 'chosen' ? lastWords(line, most) : firstCharacters(line, most);
   return cut.trim() || firstCharacters(text, most);
 }
@@ -43,6 +46,9 @@ const STATES = {
   typed: 'typed', chosen: 'chosen', left: 'left behind', seen: 'seen, not taken', ahead: '', end: 'the text’s end', rest: 'other tokens',
 };
 
+/** A node's text as a screen reader is to say it: as in the rows, unless it is too long for its label. @type {(node: TreeNode) => string} */
+const spokenNode = node => spokenText([...node.text].length > mostOf(node) ? shortText(node) : node.text).trim();
+
 /**
  * The name of a node for a screen reader: its text, after the letters of the word that it continues, its odds, and what it is.
  * It contains what is seen, without a comma between the text and the odds: those who speak to their computer say what they see.
@@ -52,7 +58,7 @@ const STATES = {
 export function nodeName(node, before = '') {
   const {state, text, odds, here, inert} = node, letters = continuedLetters(before, text), continued = letters && `${letters}, continued by `;
   const isPiece = state !== 'end' && state !== 'rest';
-  const own = isPiece ? text ? `${continued}${spokenText(shortText(node))}` : 'the start' : STATES[state];
+  const own = isPiece ? text ? `${continued}${spokenNode(node)}` : 'the start' : STATES[state];
   const parts = [odds ? `${own} ${formatPercent(odds)}` : own, text && isPiece ? STATES[state] : '', here ? 'the end of your text' : '', inert ? 'of an older text' : ''];
   return parts.filter(Boolean).join(', ');
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
+import {spokenText} from '../../../../interface/web/core/figures_and_labels.js';
 import {drawingSentence, figuresSentence, nodeLabel, nodeName, nodeSentence} from '../../../../interface/web/core/tree_sentences.js';
 
 const node = (state, text, more = {}) => ({key: 'k', text, state, odds: {p: 0.15}, children: [], rest: null, ...more});
@@ -47,6 +48,13 @@ test('names for screen readers say the text, what it is, and its odds', () => {
   assert.equal(nodeName(node('typed', 'he', {odds: null, here: true})), 'he, typed, the end of your text');
   assert.equal(nodeName(node('typed', '', {odds: null})), 'the start');
   assert.equal(nodeName(node('ahead', ' saw', {inert: true})), 'saw 15\u00a0%, of an older text');
+});
+
+test('a token has the same name as in its row, with the spaces, line breaks and tabs at its ends', () => {
+  for (const text of [' the', ' ', ' .', '." ', '.\n', '\n\nThe', '\tone', 'a\nb', '…']) {
+    assert.equal(nodeName(node('ahead', text)), `${spokenText(text).trim()} 15\u00a0%`);
+  }
+  assert.equal(nodeName(node('ahead', ' looked down at the grey and empty sea')), 'looked down at the gre, ellipsis 15\u00a0%', 'a long one is cut as its label is');
 });
 
 test('a sentence says what a click does, and never that it does what it does not', () => {
