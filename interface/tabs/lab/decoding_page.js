@@ -1,14 +1,16 @@
 // The Lab's decoding page: one prompt continued by several methods, drawn as one tree, and the odds that samples are drawn by.
-/** @import {ComponentArguments, DecodingNode, DecodingView, News, SentRequest, Server} from '../../web/core/types.d.ts' */
+/** @import {ComponentArguments, DecodingNode, DecodingView, LaidNode, News, SentRequest, Server} from '../../web/core/types.d.ts' */
 /** @import {Shown} from './decoding_tree.js' */
 /** @import {Run} from './run_link.js' */
 import * as words from './decoding_sentences.js';
+import {DecodingItems} from './decoding_items.js';
 import {DrawButton, drawsBegin, stoppedDraws} from './draw_button.js';
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
+import {TreeFocus} from '../../web/ui/tree_focus.js';
 import {TreeViewport} from '../../web/ui/tree_viewport.js';
-import {decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
+import {decodingLayout, decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {formatCount, formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
@@ -16,6 +18,7 @@ import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {ODDS_HEADS, SPREAD_NOTE, drawsSentence, oddsPlot, oddsRows} from './odds.js';
 import {savePngOf} from '../../web/ui/png_file.js';
+import {nodeInPlaceOf} from '../../web/core/tree_moves.js';
 import {showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
@@ -52,6 +55,8 @@ class DecodingPage extends ExperimentPage {
   hasBeams = false;   // whether a beam search is shown
   hasDraws = false;   // whether draws are shown
   scrolled = false;   // whether the person has moved the tree
+  isGrowing = false;  // whether texts are being written
+  isDelayed = false;  // whether the drawing waits for the complete texts, or until the focus has left it
 
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server @param {string} plotly its address */
   constructor(elements, server, plotly) {
@@ -61,6 +66,8 @@ class DecodingPage extends ExperimentPage {
     this.picture = find(result, '.tree');
     this.viewport = new TreeViewport(this.picture, find(this.picture, 'svg', SVGSVGElement), {height: TREE_HEIGHT, largest: 1});
     this.viewport.connect(find(result, '.zooms'));
+    this.items = new DecodingItems(this.picture);
+    this.focus = new TreeFocus(this.picture, this.items, this.viewport);
     this.spread = find(result, '.spread');
     this.spread.textContent = SPREAD_NOTE;
     this.pointed = find(result, '.pointed');
@@ -81,12 +88,31 @@ class DecodingPage extends ExperimentPage {
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), 'lookahead-decoding.png').catch(() => this.line.show(NO_PICTURE, 'error')));
     for (const field of this.switches) field.addEventListener('change', () => this.#drawTree());
     find(form, '.sampling').addEventListener('input', () => this.#optionsChanged());
-    for (const event of ['pointerover', 'click']) this.picture.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
+    for (const event of ['pointerover', 'click']) this.picture.addEventListener(event, ({target}) => this.#point(this.items.nodeOf(/** @type {Element} */ (target))));
+    this.#listenToKeys();
     // A finger that is lifted leaves too, but its token stays chosen.
     find(result, '.drawing').addEventListener('pointerleave', ({pointerType}) => { if (pointerType === 'mouse') this.pointed.classList.remove('held'); });
     for (const event of ['wheel', 'pointerdown', 'keydown']) this.picture.addEventListener(event, () => { this.scrolled = true; }, {passive: true});
     new MutationObserver(() => this.#drawTree()).observe(document.body, {attributeFilter: ['class']});
     super.start();
+  }
+
+  #listenToKeys() {
+    const {picture, items, focus} = this;
+    // A click on a node takes no focus: the drawing would wait for the complete texts.
+    picture.addEventListener('mousedown', event => { if (items.nodeOf(/** @type {Element} */ (event.target))) event.preventDefault(); });
+    picture.addEventListener('keydown', event => focus.takeKey(event));
+    picture.addEventListener('focusin', ({target}) => {
+      const laid = items.nodeOf(/** @type {Element} */ (target));
+      if (!laid) return;
+      focus.moveTabStop(laid);
+      this.#point(laid, false);
+    });
+    picture.addEventListener('focusout', ({relatedTarget}) => {
+      if (picture.contains(/** @type {Element | null} */ (relatedTarget))) return;
+      this.pointed.classList.remove('held');
+      if (this.isDelayed) requestAnimationFrame(() => this.#drawTree());
+    });
   }
 
   /** @override */
@@ -125,6 +151,7 @@ class DecodingPage extends ExperimentPage {
     this.found.hidden = !view.texts.length;
     this.hasBeams = view.tree.length > 0;
     this.tree = decodingTree(String(this.run?.prompt ?? ''), view);
+    this.isGrowing = !settled;
     this.#drawTree();
     find(this.result, '.texts').replaceChildren(table(words.TEXT_HEADS, words.textRows(view)));
     find(this.result, '.method').textContent = words.TEXT_NOTE;
@@ -193,14 +220,19 @@ class DecodingPage extends ExperimentPage {
     return this.tree ? decodingSvg(this.tree, {shown: this.#shown, colours: drawingColours(this.picture), title: `${TITLE}, after “${visibleText(String(prompt ?? ''))}”`}) : '';
   }
 
+  /** Draw the tree. While texts are written it waits as long as it has the focus: a screen reader would say each new drawing. */
   #drawTree() {
-    if (!this.tree) return;
-    const {picture, viewport} = this;
+    const {tree, picture, viewport, focus, items} = this, {focused} = focus;
+    this.isDelayed = focused !== null && this.isGrowing;
+    if (!tree || this.isDelayed) return;
     const svg = showDrawing(picture, this.#svg());
     viewport.svg = svg;
     viewport.resize({width: svg.width.baseVal.value, height: svg.height.baseVal.value});
+    items.take(svg, decodingLayout(tree, this.#shown));
+    focus.keepTabStop(items.nodes);
     if (!this.scrolled) this.#showRoot();
     showPointed(this.pointed, words.pointSentence(this.hasBeams), false);
+    if (focused) focus.focusOn(nodeInPlaceOf(items.nodes, focused) ?? items.nodes[0]);
   }
 
   /** Scroll to the left edge of the tree, with the prompt and the first token of the first text visible if both fit, else the prompt. */
@@ -213,12 +245,9 @@ class DecodingPage extends ExperimentPage {
     picture.scrollTo(0, picture.scrollTop + shown - picture.getBoundingClientRect().top - picture.clientHeight / 2);
   }
 
-  /** Say what the node is that is pointed at. @param {Element} target */
-  #point(target) {
-    const key = target.closest('[data-key]')?.getAttribute('data-key');
-    let node = this.tree;
-    for (const path of key ? prefixesOf(key) : []) node = node?.children.find(child => child.key === path) ?? null;
-    if (key && node) showPointed(this.pointed, nodeSentence(node), true);
+  /** Say what the node is that is pointed at. @param {LaidNode | null} laid @param {boolean} [spoken] whether that is announced */
+  #point(laid, spoken = true) {
+    if (laid?.node.key) showPointed(this.pointed, nodeSentence(/** @type {DecodingNode} */ (laid.node)), true, spoken);
   }
 }
 
@@ -231,9 +260,3 @@ function middleOf(element) {
 /** What the chances of the next token depend on, as a text: the prompt and the sampling options of a run. @param {Run} run */
 const chancesKey = ({prompt, temperature, top_k, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty}) =>
   JSON.stringify([prompt, temperature, top_k, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty]);
-
-/** The keys of a node and of those before it, from the first token on. @param {string} key */
-function prefixesOf(key) {
-  const ids = key.split(' ');
-  return ids.map((_, index) => ids.slice(0, index + 1).join(' '));
-}

@@ -39,8 +39,8 @@ export function optionsSentence({odds}) {
  * @param {boolean} dropped whether a beam search was among the methods
  */
 export const pointSentence = dropped => (dropped
-  ? 'Point at a token, or tap it, to read its chance; of one that a beam search dropped, also why: tick its box above the tree to draw them. With keys alone: the tables below have the log-probability of each text, and of each path that was dropped the chance and the reason.'
-  : 'Point at a token, or tap it, to read its chance. With keys alone: the table below has the log-probability of each text.');
+  ? 'Point at a token, or tap it, to read its chance; of one that a beam search dropped, also why: tick its box above the tree to draw them. With keys: Tab leads into the tree, and the arrow keys from token to token.'
+  : 'Point at a token, or tap it, to read its chance. With keys: Tab leads into the tree, and the arrow keys from token to token.');
 
 export const DROPPED_HEADS = ['Path', 'Chance', 'Reason'];
 

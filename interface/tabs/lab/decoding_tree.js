@@ -2,7 +2,7 @@
 // SVG, on the page and in files.
 /** @import {DecodedText, DecodingMethod, DecodingNode, DecodingView, DrawingColours, LaidLink, LaidNode} from '../../web/core/types.d.ts' */
 import {FIGURE_SIZE, LABEL_SIZE, layoutTree} from '../../web/core/tree_layout.js';
-import {PARTIAL_TOKEN_SIGN, formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
+import {PARTIAL_TOKEN_SIGN, formatPercent, quotedText, spokenLabel, spokenText} from '../../web/core/figures_and_labels.js';
 import {escapeXml} from '../../web/core/tree_svg.js';
 import {linkShape, pixels, textPositions} from '../../web/core/tree_shapes.js';
 
@@ -94,13 +94,31 @@ export function nodeSentence({text, state, odds, texts, dropped}) {
 }
 
 /**
+ * The name of a node for a screen reader: its token, its chance, the texts that go through it, or why the beam search dropped it.
+ * @param {DecodingNode} node
+ */
+export function nodeName({key, text, state, odds, texts, dropped}) {
+  if (!key) return `the prompt, ${spokenText(text).trim()}`;
+  const isEnd = state === 'end', token = isEnd || text === PARTIAL_TOKEN_SIGN ? spokenLabel({text: null, end: isEnd}) : spokenText(text).trim();
+  const parts = [texts.size ? `on the path of ${[...texts].join(', ')}` : '', dropped ? `dropped by the beam search: ${dropped}` : ''];
+  return [odds ? `${token} ${formatPercent(odds)}` : token, ...parts].filter(Boolean).join(', ');
+}
+
+/**
+ * The places of the shown paths.
+ * @param {DecodingNode} root
+ * @param {Shown} shown
+ */
+export const decodingLayout = (root, shown) => layoutTree(shownTree(root, shown));
+
+/**
  * The tree as the text of an SVG file: one line for each method whose text passes, thin grey lines to what the beam search
  * dropped. Each node is a group with its key in the attribute `data-key`, and its sentence as a title.
  * @param {DecodingNode} root
  * @param {{shown: Shown, colours: DrawingColours, title: string}} options
  */
 export function decodingSvg(root, {shown, colours, title}) {
-  const {width, height, nodes, links} = layoutTree(shownTree(root, shown));
+  const {width, height, nodes, links} = decodingLayout(root, shown);
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escapeXml(title)}">`,

@@ -17,10 +17,11 @@ export function showDrawing(element, text) {
  * @param {HTMLElement} note
  * @param {string} sentence
  * @param {boolean} pointed whether it is of a token that is pointed at or chosen: then the note stays in sight while the drawing does
+ * @param {boolean} [spoken] whether it is announced: the name of a node that has the focus says the same
  */
-export function showPointed(note, sentence, pointed) {
+export function showPointed(note, sentence, pointed, spoken = pointed) {
   // The sentence that says how to choose a token is not announced, each time that another pass is drawn.
-  note.setAttribute('aria-live', pointed ? 'polite' : 'off');
+  note.setAttribute('aria-live', spoken ? 'polite' : 'off');
   note.textContent = sentence;
   note.classList.toggle('held', pointed);
 }

@@ -1,12 +1,12 @@
-// Pointers and keys on a drawn tree: one tab stop, which the arrows move, and what was under a pointer when it went down.
+// Pointers and keys on the drawn tree of the branches, and what was under a pointer when it went down.
 /** @import {Choice, ChoiceSource, LaidNode, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {TreePainter} from './tree_painter.js' */
 /** @import {TreeViewport} from '../../web/ui/tree_viewport.js' */
 import {choiceOf} from '../../web/core/choice.js';
-import {hereIn, nodeAfterMove, nodeInPlaceOf} from '../../web/core/tree_moves.js';
+import {TreeFocus} from '../../web/ui/tree_focus.js';
+import {hereIn, nodeInPlaceOf} from '../../web/core/tree_moves.js';
 import {isStill} from '../../web/ui/events.js';
 import {listenToHolds} from '../../web/ui/holds.js';
-import {treeKey} from '../../web/core/shortcuts.js';
 
 /**
  * @typedef {{laid: LaidNode, choice: Choice | null, element: Element, x: number, y: number}} Press a node, what accepting it
@@ -28,8 +28,7 @@ const choiceAt = ({piece}) => (piece ? choiceOf(piece.row, piece.branch, piece.p
 export class TreeInput {
   /** @type {Press | null} */
   #pressed = null;
-  /** @type {string | null} */
-  #stop = null;   // the key of the node with the tab stop
+  #focus;
 
   /**
    * @param {SVGElement} svg
@@ -38,7 +37,7 @@ export class TreeInput {
   constructor(svg, {painter, viewport, actions}) {
     this.svg = svg;
     this.painter = painter;
-    this.viewport = viewport;
+    this.#focus = new TreeFocus(svg, painter, viewport);
     this.actions = actions;
     // A click takes neither the focus nor the caret from the text box.
     svg.addEventListener('mousedown', event => event.preventDefault());
@@ -55,19 +54,19 @@ export class TreeInput {
   }
 
   /** The node that has the focus, or null. */
-  get focused() { return this.painter.nodeOf(document.activeElement); }
+  get focused() { return this.#focus.focused; }
 
   /** Focus the likeliest next piece, or else the end of the text. Returns false if nothing is drawn. */
   focusFirst() {
     const nodes = this.painter.layout?.nodes ?? [], here = nodes.length ? hereIn(nodes) : null;
-    return this.#focusOn(nodes.find(({parent, node}) => parent === here && node.state === 'ahead') ?? here);
+    return this.#focus.focusOn(nodes.find(({parent, node}) => parent === here && node.state === 'ahead') ?? here);
   }
 
   /**
    * After a paint: keep the tab stop on its node, or put it on the end of the text.
    * @param {LaidNode[]} nodes
    */
-  keepTabStop(nodes) { this.#moveTabStop(nodes.find(({node}) => node.key === this.#stop) ?? hereIn(nodes)); }
+  keepTabStop(nodes) { this.#focus.keepTabStop(nodes); }
 
   /**
    * After a paint: where the focused node is gone, focus the one that takes its place; after a change of the text, the first one.
@@ -77,48 +76,27 @@ export class TreeInput {
   keepFocus(focused, isSameText) {
     if (!focused || this.focused) return;
     const to = isSameText ? nodeInPlaceOf(this.painter.layout?.nodes ?? [], focused) : null;
-    if (!to || !this.#focusOn(to)) this.focusFirst();
+    if (!to || !this.#focus.focusOn(to)) this.focusFirst();
   }
 
   /** @param {Event} event */
   #nodeOf(event) { return this.painter.nodeOf(/** @type {Element} */ (event.target)); }
 
-  /** @param {LaidNode} laid */
-  #moveTabStop(laid) {
-    this.#stop = laid.node.key;
-    for (const element of this.svg.querySelectorAll('[tabindex="0"]')) element.setAttribute('tabindex', '-1');
-    this.painter.elementOf(laid)?.setAttribute('tabindex', '0');
-  }
-
-  /** @param {LaidNode | null} laid */
-  #focusOn(laid) {
-    const element = laid && this.painter.elementOf(laid);
-    if (!element) return false;
-    this.#moveTabStop(laid);
-    element.focus({preventScroll: true});
-    element.scrollIntoView({block: 'nearest', inline: 'nearest'});
-    return true;
-  }
-
   /** @param {LaidNode | null} laid */
   #onFocus(laid) {
     if (!laid) return;
-    this.#moveTabStop(laid);
+    this.#focus.moveTabStop(laid);
     this.actions.point(laid.node, true);
   }
 
   /** @param {KeyboardEvent} event */
   #onKey(event) {
-    const found = treeKey(event), laid = this.#nodeOf(event), nodes = this.painter.layout?.nodes ?? [];
-    if (!found || !laid) return;
+    const found = this.#focus.takeKey(event);
+    if (!found) return;
     event.preventDefault();
-    if (found.move) this.#focusOn(nodeAfterMove(nodes, laid, found.move));
-    else if (found.click) this.actions.activate(laid.node, choiceAt(laid.node), {byKeyboard: true, pointer: null});
-    else if (found.zoom === 'fit') this.viewport.fit();
-    else if (found.zoom) this.viewport.step(found.zoom);
+    if (found.click) this.actions.activate(found.node, choiceAt(found.node), {byKeyboard: true, pointer: null});
     else if (found.ban) this.actions.ban();
     else if (found.leave) this.actions.leave();
-    if (found.zoom) this.#focusOn(laid);
   }
 
   /**

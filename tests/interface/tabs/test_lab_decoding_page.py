@@ -133,7 +133,7 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
     names = page.locator("#lab-decoding .texts th[scope=row]").all_inner_texts()
     assert names == ["greedy", "sample 1", "sample 2", "beam 1", "beam 2", "beam 3"]
     pointed = page.locator("#lab-decoding .pointed")
-    browsers.expect(pointed).to_have_text(re.compile("With keys alone: the tables below .* the chance and the reason"))
+    browsers.expect(pointed).to_have_text(re.compile("With keys: Tab leads into the tree"))
     groups = page.locator("#lab-decoding .tree svg g[data-key]")
     kept = groups.count()
     page.locator("#lab-decoding .shown input[value=dropped]").check()
@@ -158,6 +158,40 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
             page.locator(f"#lab-decoding .{kind}").click()
         saved.value.save_as(tmp_path / f"tree.{kind}")
         assert (tmp_path / f"tree.{kind}").read_bytes().startswith(head)
+
+
+@in_a_browser
+def test_the_tree_is_read_by_keyboard(tiny: Visit, tiny_page: str) -> None:
+    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=5&samples=2&beams=3&seed=4")
+    page.locator("#lab-decoding .zoom-in").focus()
+    page.keyboard.press("Tab")
+    node = page.locator("#lab-decoding .tree [role=treeitem]:focus")
+    browsers.expect(node).to_have_accessible_name("the prompt, The old keeper")
+    page.keyboard.press("ArrowRight")
+    browsers.expect(node).to_have_accessible_name(re.compile("%, on the path of .*greedy"))
+    browsers.expect(node).to_have_attribute("aria-level", "2")
+    pointed = page.locator("#lab-decoding .pointed")
+    browsers.expect(pointed).to_have_text(re.compile("has a chance of"))
+    browsers.expect(pointed).to_have_attribute("aria-live", "off")
+    first = node.get_attribute("data-key")
+    page.keyboard.press("ArrowDown")
+    assert node.get_attribute("data-key") != first and node.get_attribute("aria-level") == "2"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowRight")
+    deeper = node.get_attribute("data-key") or ""
+    assert deeper.startswith(f"{first} ") and page.locator("#lab-decoding .tree [tabindex='0']").count() == 1
+    page.evaluate("scrollTo(0, 0)")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    inner, note = node.bounding_box(), pointed.bounding_box()
+    assert inner["y"] + inner["height"] <= note["y"], "the note does not cover it"
+    page.evaluate("document.body.classList.toggle('dark')")
+    browsers.expect(node).to_have_attribute("data-key", deeper)
+    page.keyboard.press("Home")
+    page.keyboard.press("Tab")
+    browsers.expect(page.locator("#lab-decoding .csv")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    browsers.expect(node).to_have_attribute("data-key", "")
 
 
 def luminance(page: Any, area: dict[str, float]) -> float:

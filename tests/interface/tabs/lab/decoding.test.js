@@ -4,7 +4,7 @@ import {test} from 'node:test';
 import {changedSentence, csvOf, droppedRows, optionsSentence, textRows} from '../../../../interface/tabs/lab/decoding_sentences.js';
 import {drawsSentence, oddsPlot, oddsRows, spreadOf} from '../../../../interface/tabs/lab/odds.js';
 import {plotlyFigure} from '../../../../interface/tabs/lab/plots.js';
-import {decodingSvg, decodingTree, nodeSentence, shownTree, textName} from '../../../../interface/tabs/lab/decoding_tree.js';
+import {decodingSvg, decodingTree, nodeName, nodeSentence, shownTree, textName} from '../../../../interface/tabs/lab/decoding_tree.js';
 
 const ALL = {greedy: true, sample: true, beam: true, dropped: true};
 const COLOURS = {paper: '#fff', ink: '#000', soft: '#666', line: '#eee', accent: '#a00', good: '#00a', faint: '#ccc'};
@@ -35,6 +35,16 @@ test('only paths without a beam that the search did not keep are dropped, with t
   assert.equal(nodeSentence(d), '“d” has a chance of 25\u00a0% here; the beam search dropped it: because outscored.');
   assert.match(nodeSentence(c), /on the path of sample 1; the beam search dropped it: because overtaken\.$/);
   assert.match(nodeSentence(b.children[0]), /^The end of the text has a chance of 50\u00a0% here; on the path of beam 1\.$/);
+});
+
+test('the name of a node says its token, its chance and the texts that go through it, or why it was dropped', () => {
+  const root = decodingTree('The sea.', VIEW), [a, d] = root.children, [b] = a.children;
+  assert.equal(nodeName(root), 'the prompt, The sea, full stop');
+  assert.equal(nodeName(a), 'a 50\u00a0%, on the path of greedy, sample 1, beam 1');
+  assert.equal(nodeName(d), 'd 25\u00a0%, dropped by the beam search: because outscored');
+  assert.equal(nodeName(b.children[0]), 'the end of the text 50\u00a0%, on the path of beam 1');
+  const [comma, part] = ['.', ''].map(said => decodingTree('x', {texts: [text('greedy', 1, [7], [said])], tree: []}).children[0]);
+  assert.deepEqual([comma, part].map(nodeName), ['full stop 50\u00a0%, on the path of greedy', 'a part of a character 50\u00a0%, on the path of greedy']);
 });
 
 test('methods and dropped paths are shown or not, and what leads to a shown node is', () => {
