@@ -7,7 +7,7 @@ import {GHOST_IS_COMING, GUESS_FIRST, refusedRowSentence} from '../core/branch_s
 import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from './events.js';
 import {listenToTextKeys} from './text_keys.js';
 
-const GROWS_LATE = 1000;   // milliseconds that the announcement of grey text after a typed text waits for the complete rows
+const GROWS_LATE = 600;   // milliseconds that the announcement of grey text after a typed text waits for the complete rows
 
 /** Accepts rows and ghost text by key, and announces what Tab inserts. */
 export class AcceptingByKeys {

@@ -103,7 +103,7 @@ def test_what_tab_inserts_is_announced_while_rows_grow_in_many_small_steps(page:
         )
 
 
-LATE = 900
+LATE = 500
 """Milliseconds after which grey text that grows is announced, less those by which a timer may be early."""
 
 RECORD_TAB = """() => {
