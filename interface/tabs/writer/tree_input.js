@@ -127,10 +127,17 @@ export class TreeInput {
     this.#activatePressed(pressed, event);
   }
 
-  /** @param {Press} pressed @param {MouseEvent} event that ends the press */
+  /**
+   * Click what was pressed. A finger on a box too small for words only reads it: it cannot know what it would insert.
+   * @param {Press} pressed
+   * @param {MouseEvent} event that ends the press
+   */
   #activatePressed(pressed, event) {
     const pointer = /** @type {PointerEvent} */ (event).pointerType || null;
-    if (isStill(pressed, event)) this.actions.activate(pressed.laid.node, pressed.choice, {byKeyboard: false, pointer});
+    if (!isStill(pressed, event)) return;
+    // After this click: the next one ends what a hold shows.
+    if (pointer === 'touch' && this.viewport.isTooSmall) setTimeout(() => this.actions.hold(pressed.laid.node));
+    else this.actions.activate(pressed.laid.node, pressed.choice, {byKeyboard: false, pointer});
   }
 
   /** @param {MouseEvent} event */

@@ -56,6 +56,9 @@ export class TreeViewport {
   /** The size of the area. @returns {Size} */
   get area() { return {width: this.scroll.clientWidth, height: this.#height ?? this.scroll.clientHeight}; }
 
+  /** Whether the drawing is too small for words: boxes are drawn instead. */
+  get isTooSmall() { return this.scale < LEGIBLE; }
+
   /** Zoom by the buttons of a group. @param {HTMLElement} zooms */
   connect(zooms) {
     find(zooms, '.zoom-in').addEventListener('click', () => this.step('in'));
@@ -94,7 +97,7 @@ export class TreeViewport {
 
   /** From a drawing that is too small for words, one step in leads to letters that can be read. @param {'in' | 'out'} direction */
   step(direction) {
-    const {clientWidth, clientHeight} = this.scroll, larger = this.scale < LEGIBLE ? READABLE / this.scale : STEP;
+    const {clientWidth, clientHeight} = this.scroll, larger = this.isTooSmall ? READABLE / this.scale : STEP;
     this.#zoom(direction === 'in' ? larger : 1 / STEP, clientWidth / 2, clientHeight / 2);
   }
 
@@ -122,7 +125,7 @@ export class TreeViewport {
     const {width, height} = this.#drawing ?? {width: 1, height: 1};
     this.svg.style.width = `${width * this.scale}px`;
     this.svg.style.height = `${height * this.scale}px`;
-    this.scroll.classList.toggle('small', this.scale < LEGIBLE);
+    this.scroll.classList.toggle('small', this.isTooSmall);
     this.#markCropped();
   }
 

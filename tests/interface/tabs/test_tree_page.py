@@ -616,7 +616,23 @@ def test_on_a_phone_a_drawing_too_small_for_words_says_what_a_finger_does(phone:
     draw_on_a_phone(phone, depth=40)
     phone.page.locator("#tree .fit").tap()
     expect(said).to_be_visible()
-    assert said.inner_text().endswith("Hold one to read it below, or zoom in with +.")
+    assert said.inner_text().endswith("Tap one to read it below, or zoom in with +.")
+
+
+def test_a_tap_on_a_box_too_small_for_words_reads_it_and_inserts_nothing(phone: Visit) -> None:
+    said = phone.page.locator("#tree .tree-says")
+    draw_on_a_phone(phone, depth=40)
+    phone.page.locator("#tree .fit").tap()
+    expect(phone.page.locator("#tree .too-small")).to_be_visible()
+    for node in (nodes(phone, "ahead").first, nodes(phone, "ahead").nth(1)):
+        node.tap()
+        expect(said).to_contain_text("insert the text up to here.")
+        phone.page.wait_for_timeout(500)
+        expect(said).to_contain_text("insert the text up to here.")
+        assert phone.text == PROMPT
+    phone.page.locator("#tree .zoom-in").tap()
+    node.tap()
+    phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=PROMPT)
 
 
 @pytest.mark.parametrize("shape", ["tree", "river"])
