@@ -1,6 +1,7 @@
 // The figure of the mask page: the tree, under it the cache as a row of slots, and the mask as a row for each token. It is
 // drawn as SVG, on the page and in files.
 /** @import {AttentionRecord, DrawingColours, LaidLink, LaidNode, RecordedNode, TreeNode} from '../../web/core/types.d.ts' */
+/** @import {Size} from '../../web/core/tree_scale.js' */
 import {FIGURE_SIZE, LABEL_SIZE, layoutTree} from '../../web/core/tree_layout.js';
 import {escapeXml} from '../../web/core/tree_svg.js';
 import {formatCount, quotedText, visibleText} from '../../web/core/figures_and_labels.js';
@@ -82,16 +83,33 @@ export const slotRows = ({nodes}) => nodes.map(({slot, text, position, number, a
 export const SLOT_HEADS = ['Slot', 'Token', 'Position', 'Pass', 'Attends to the slots'];
 
 /**
+ * The parts of the figure up to a pass: its tree, its slots' tokens, where the mask begins, and the size of all.
+ * @param {AttentionRecord} record
+ * @param {number} pass
+ */
+function maskLayout(record, pass) {
+  const tree = layoutTree(maskTree(record, pass)), nodes = nodesUpTo(record, pass);
+  const widest = Math.min(MOST_LABEL, Math.max(...nodes.map(({text}) => labelWidth(visibleText(text.trim()), FIGURE_SIZE))));
+  const beside = MARGIN + widest + 8, above = 30 + widest * Math.sin(SLANT * Math.PI / 180), top = tree.height + GAP + LINE + above;
+  const slots = Math.max(...nodes.map(one => one.slot)) + 1, captions = CAPTIONS.map(line => labelWidth(line, FIGURE_SIZE) + 2 * MARGIN);
+  return {tree, nodes, beside, top, slots, width: Math.max(tree.width, beside + slots * CELL + MOST_LABEL, ...captions), height: top + nodes.length * CELL + MARGIN};
+}
+
+/**
+ * The size in pixels of the figure with all passes, which no earlier pass exceeds.
+ * @param {AttentionRecord} record
+ * @returns {Size}
+ */
+export const maskSize = record => maskLayout(record, record.passes);
+
+/**
  * The figure up to a pass, as the text of an SVG file. Of the chosen slot, what it attends to is marked. Groups have the slot of
  * their token in the attribute `data-slot`.
  * @param {AttentionRecord} record
  * @param {{pass: number, slot: number | null, colours: DrawingColours, title: string}} options
  */
 export function maskSvg(record, {pass, slot, colours, title}) {
-  const tree = layoutTree(maskTree(record, pass)), nodes = nodesUpTo(record, pass), chosen = nodes.find(one => one.slot === slot);
-  const open = new Set(chosen?.attends), beside = MARGIN + Math.min(MOST_LABEL, Math.max(...nodes.map(({text}) => labelWidth(visibleText(text.trim()), FIGURE_SIZE)))) + 8;
-  const above = 30 + MOST_LABEL * Math.sin(SLANT * Math.PI / 180), top = tree.height + GAP + LINE + above, slots = Math.max(...nodes.map(one => one.slot)) + 1;
-  const width = Math.max(tree.width, beside + slots * CELL + MOST_LABEL, ...CAPTIONS.map(line => labelWidth(line, FIGURE_SIZE) + 2 * MARGIN)), height = top + nodes.length * CELL + MARGIN;
+  const {tree, nodes, beside, top, slots, width, height} = maskLayout(record, pass), chosen = nodes.find(one => one.slot === slot), open = new Set(chosen?.attends);
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escapeXml(title)}">`,

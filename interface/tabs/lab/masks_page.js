@@ -1,10 +1,11 @@
 // The Lab's mask page: the tree of branches, the slots of the cache and the mask as one figure, pass by pass.
 /** @import {AttentionRecord, ComponentArguments, Server} from '../../web/core/types.d.ts' */
 import {ExperimentPage, elementsOf} from './experiment_page.js';
-import {SLOT_HEADS, maskSvg, nodesUpTo, passSentence, slotRows, slotSentence} from './mask_figure.js';
+import {SLOT_HEADS, maskSize, maskSvg, nodesUpTo, passSentence, slotRows, slotSentence} from './mask_figure.js';
 import {downloadFile, find} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+import {fittingScale} from '../../web/core/tree_scale.js';
 import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
 import {showDrawing, showPointed} from './drawing.js';
@@ -12,6 +13,7 @@ import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
 const POINT = 'Point at a token, a slot or a row to see what the token attends to; the arrow keys choose one too.';
+const NOTE_ROOM = 72;     // pixels of the window below the figure, for the sentence on a chosen token
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {prompt: 'text', k: {low: 1, high: 6}, depth: {low: 1, high: 8}};
@@ -44,6 +46,9 @@ class MasksPage extends ExperimentPage {
     find(result, '.svg').addEventListener('click', () => downloadFile(this.#svg(), 'lookahead-mask.svg', 'image/svg+xml'));
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), 'lookahead-mask.png').catch(() => this.line.show(NO_PICTURE, 'error')));
     new MutationObserver(() => this.#draw()).observe(document.body, {attributeFilter: ['class']});
+    const fit = () => this.#fit();
+    new ResizeObserver(fit).observe(figure);
+    addEventListener('resize', fit);
     super.start();
   }
 
@@ -104,10 +109,19 @@ class MasksPage extends ExperimentPage {
     return view ? maskSvg(view, {pass, slot, colours: drawingColours(this.figure), title: TITLE}) : '';
   }
 
+  /** Enlarge the figure as far as that of the last pass fits the width of the card and the height of the window. */
+  #fit() {
+    const {view, figure} = this, svg = figure.querySelector('svg');
+    if (!view || !svg || !figure.clientWidth) return;
+    const scale = fittingScale(maskSize(view), {width: figure.clientWidth, height: innerHeight - NOTE_ROOM}, 1);
+    for (const [side, {baseVal: {value}}] of Object.entries({width: svg.width, height: svg.height})) svg.style.setProperty(side, `${scale * value}px`);
+  }
+
   #draw() {
     const {view} = this;
     if (!view) return;
     showDrawing(this.figure, this.#svg());
+    this.#fit();
     showPointed(find(this.result, '.pointed'), this.slot === null ? POINT : slotSentence(view, this.slot, this.pass), this.slot !== null);
   }
 }

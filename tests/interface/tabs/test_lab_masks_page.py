@@ -94,3 +94,28 @@ def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
             page.locator(f"#lab-masks .{kind}").click()
         saved.value.save_as(tmp_path / f"mask.{kind}")
         assert (tmp_path / f"mask.{kind}").read_bytes().startswith(head)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_figure_is_enlarged_as_far_as_its_last_pass_fits_the_card_and_the_window(
+    tiny: Visit, tiny_page: str
+) -> None:
+    page = tiny.page
+    page.goto("about:blank")
+    page.goto(f"{tiny_page}#lab-masks?prompt=The&k=2&depth=3")
+    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+    figure = page.locator("#lab-masks .figure")
+    scale = "one => one.firstElementChild.getScreenCTM().a"
+    first = figure.evaluate(scale)
+    assert first > 1.2
+    page.locator("#lab-masks .passes input").fill("3")
+    assert figure.evaluate(scale) == pytest.approx(first, rel=0.001), "the figure keeps its scale from pass to pass"
+    width, height = figure.evaluate(
+        "({clientWidth, clientHeight, scrollWidth, scrollHeight}) => "
+        "[scrollWidth - clientWidth, scrollHeight - clientHeight]"
+    )
+    assert (width, height) == (0, 0)
+    assert figure.bounding_box()["height"] <= 800 - 40
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.wait_for_function("scale => document.querySelector('#lab-masks svg').getScreenCTM().a < scale", arg=first)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {maskSvg, maskTree, nodesUpTo, passSentence, slotRows, slotSentence} from '../../../../interface/tabs/lab/mask_figure.js';
+import {maskSize, maskSvg, maskTree, nodesUpTo, passSentence, slotRows, slotSentence} from '../../../../interface/tabs/lab/mask_figure.js';
 
 const COLOURS = {paper: '#fff', ink: '#000', soft: '#666', line: '#ddd', faint: '#ccc', accent: '#a00', good: '#0a0'};
 const node = (slot, text, parent, position, number, attends) => ({slot, token_id: slot, text, parent, position, number, attends});
@@ -43,4 +43,10 @@ test('the figure has a dot for each slot that is attended to, and marks those of
   assert.ok(svg.includes('&lt;grey&gt;') && !svg.includes('<grey>'));
   const early = maskSvg(RECORD, {pass: 1, slot: null, colours: COLOURS, title: 'x'});
   assert.deepEqual([early.match(/<circle /g).length, early.includes('#a00'), early.includes('no slot')], [3, false, false]);
+});
+
+test('the figure with all passes has the size of its file, and no earlier pass is larger', () => {
+  const all = maskSize(RECORD), sizeOf = pass => maskSvg(RECORD, {pass, slot: null, colours: COLOURS, title: 'x'}).match(/width="([\d.]+)" height="([\d.]+)"/).slice(1).map(Number);
+  assert.deepEqual(sizeOf(3), [all.width, all.height].map(value => Math.round(100 * value) / 100));
+  for (const pass of [1, 2]) assert.ok(sizeOf(pass)[0] <= all.width && sizeOf(pass)[1] <= all.height);
 });
