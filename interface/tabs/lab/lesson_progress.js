@@ -68,12 +68,12 @@ export const withAnswer = (progress, index, choice) =>
 export const countRight = (choices, questions) => questions.filter(({right}, index) => choices[index] === right).length;
 
 /**
- * The score of the steps in one sentence: "5 of 8 answered right".
+ * The score of the steps in one sentence: "5 of 8 steps answered right".
  * @param {Pick<Progress, 'steps'>} progress
  */
 export function scoreSentence({steps}) {
   const right = countRight(steps, STEPS.map(({question}) => question)), left = steps.filter(choice => choice === null).length;
-  return `${right} of ${STEPS.length} answered right${left && left < STEPS.length ? `, ${left} still open` : ''}`;
+  return `${right} of ${STEPS.length} steps answered right${left && left < STEPS.length ? `, ${left} still open` : ''}`;
 }
 
 /**

@@ -331,12 +331,12 @@ def test_the_answer_is_shown_after_the_question_is_answered_or_at_a_button(tiny:
     assert colours_of_marked(tiny) == {"✓ right": "--good", "✗ not right": "--accent"}
     assert current(tiny, "a.open").inner_text() == "Open the page Decoding and run the experiment"
     assert "What the page Decoding shows" in current(tiny, ".answer").inner_text()
-    browsers.expect(score(tiny)).to_have_text("0 of 8 answered right, 7 still open")
+    browsers.expect(score(tiny)).to_have_text("0 of 8 steps answered right, 7 still open")
     current(tiny, ".next").click()
     browsers.expect(current(tiny, "h3")).to_be_focused()
     current(tiny, ".reveal").click()
     browsers.expect(current(tiny, ".verdict")).to_have_text(re.compile("^The answer: "))
-    browsers.expect(score(tiny)).to_have_text("0 of 8 answered right, 6 still open")
+    browsers.expect(score(tiny)).to_have_text("0 of 8 steps answered right, 6 still open")
     assert colours_of_marked(tiny) == {"✓ right": "--good"}
     open_part(tiny, tiny_page, 6)
     current(tiny, "input").nth(right_of(6)).check()
@@ -358,14 +358,14 @@ def test_the_score_survives_a_reload_and_start_again_clears_it_until_it_is_broug
     current(tiny, "fieldset").nth(2).locator("input").nth(1).check()
     page.reload()
     tiny.wait_for_status("ready")
-    browsers.expect(score(tiny)).to_have_text("2 of 8 answered right, 6 still open")
+    browsers.expect(score(tiny)).to_have_text("2 of 8 steps answered right, 6 still open")
     browsers.expect(current(tiny, "fieldset").nth(2).locator("input").nth(1)).to_be_checked()
     again = page.locator("#lesson-outline .again")
     again.click()
-    browsers.expect(score(tiny)).to_have_text("0 of 8 answered right")
+    browsers.expect(score(tiny)).to_have_text("0 of 8 steps answered right")
     assert current(tiny, "input:checked").count() == 0
     again.click()
-    browsers.expect(score(tiny)).to_have_text("2 of 8 answered right, 6 still open")
+    browsers.expect(score(tiny)).to_have_text("2 of 8 steps answered right, 6 still open")
     browsers.expect(again).to_have_text("Start again")
     browsers.expect(current(tiny, "fieldset").nth(2).locator("input").nth(1)).to_be_checked()
 
@@ -419,8 +419,8 @@ def test_the_whole_lesson_is_done_with_the_keyboard_alone(tiny: Visit, tiny_page
         press_until(tiny, ".check")
         page.keyboard.press("Enter")
         browsers.expect(current(tiny, ".verdict")).to_be_focused()
-    browsers.expect(score(tiny)).to_have_text("5 of 8 answered right")
-    assert page.evaluate("spoken.at(-1)") == "5 of 8 answered right"
+    browsers.expect(score(tiny)).to_have_text("5 of 8 steps answered right")
+    assert page.evaluate("spoken.at(-1)") == "5 of 8 steps answered right"
     press_until(tiny, ".next")
     page.keyboard.press("Enter")
     browsers.expect(page.locator("#lab-lesson")).to_have_attribute("data-part", "after")

@@ -93,12 +93,12 @@ test('the first answer of a step counts', () => {
 });
 
 test('the score counts right answers, and neither wrong ones nor those that were shown', () => {
-  assert.equal(scoreSentence(noProgress()), '0 of 8 answered right');
+  assert.equal(scoreSentence(noProgress()), '0 of 8 steps answered right');
   const right = rightChoices(STEPS.map(({question}) => question)), wrong = right.map(choice => (choice + 1) % 3);
-  assert.equal(scoreSentence({steps: right}), '8 of 8 answered right');
-  assert.equal(scoreSentence({steps: wrong}), `${countRight(wrong, STEPS.map(({question}) => question))} of 8 answered right`);
-  assert.equal(scoreSentence({steps: [...right.slice(0, 5), NONE, NONE, NONE]}), '5 of 8 answered right');
-  assert.equal(scoreSentence({steps: [...right.slice(0, 2), NONE, null, null, null, null, null]}), '2 of 8 answered right, 5 still open');
+  assert.equal(scoreSentence({steps: right}), '8 of 8 steps answered right');
+  assert.equal(scoreSentence({steps: wrong}), `${countRight(wrong, STEPS.map(({question}) => question))} of 8 steps answered right`);
+  assert.equal(scoreSentence({steps: [...right.slice(0, 5), NONE, NONE, NONE]}), '5 of 8 steps answered right');
+  assert.equal(scoreSentence({steps: [...right.slice(0, 2), NONE, null, null, null, null, null]}), '2 of 8 steps answered right, 5 still open');
 });
 
 test('both questionnaires are counted against the same questions', () => {
