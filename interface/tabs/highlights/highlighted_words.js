@@ -12,6 +12,7 @@ import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 
 const POINTING_TIME = 150;    // milliseconds on a word before its alternatives are checked
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
+const LINE = 16;             // pixels of a line, for wheels that count lines
 const SPOKEN = /[\p{L}\p{N}]/u;   // a character with which every screen reader says a word
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
@@ -81,6 +82,7 @@ export class HighlightedWords {
     next.addEventListener('click', () => this.#showNext());
     next.addEventListener('blur', () => this.leave());
     next.addEventListener('keydown', event => { if (event.key === 'Escape') this.#hideDetails(); });
+    shown.addEventListener('wheel', event => this.#scrollDetails(event), {passive: false});
     for (const target of [shown, window]) target.addEventListener('scroll', () => this.#followWord(), {passive: true});
   }
 
@@ -189,6 +191,14 @@ export class HighlightedWords {
     this.#pointed = null;
     this.#isHeld = false;
     this.details.hidePopover();
+  }
+
+  /** The wheel on a word scrolls its card, where that is higher than the window leaves room for. @param {WheelEvent} event */
+  #scrollDetails(event) {
+    const {details} = this, before = details.scrollTop;
+    if (event.ctrlKey || !this.#pointed || closestTo(event, '.word') !== this.#pointed) return;
+    details.scrollTop += event.deltaY * (event.deltaMode ? LINE : 1);
+    if (details.scrollTop !== before) event.preventDefault();
   }
 
   #followWord() {

@@ -761,3 +761,26 @@ def test_a_finger_that_rests_on_a_word_shows_its_alternatives_and_a_tap_opens_br
     word.tap()
     expect(card).to_be_hidden()
     expect(branches).to_have_attribute("data-state", "settled")
+
+
+@in_a_browser
+def test_on_a_projector_the_wheel_on_a_word_scrolls_its_card_to_the_end(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(TEXT)
+    page.locator("#highlights-with-figures").check()
+    word, about = page.locator("#highlights [data-marked]").first, page.locator("#highlights-about")
+    page.locator("#highlights").evaluate("one => one.scrollIntoView({block: 'center'})")
+    word.hover()
+    about.wait_for(state="visible")
+    page.wait_for_function(CHECKED)
+    hidden = "card => Math.round(card.scrollHeight - card.clientHeight - card.scrollTop)"
+    assert about.evaluate(hidden) > 0, "the card is higher than its room"
+    at = page.evaluate("scrollY")
+    page.mouse.wheel(0, about.evaluate(hidden))
+    page.wait_for_function("document.querySelector('#highlights-about').scrollTop > 0", timeout=5000)
+    assert about.evaluate(hidden) <= 1
+    assert page.evaluate("scrollY") == at, "the page stays"
+    card, own = about.bounding_box(), word.bounding_box()
+    assert card["y"] >= 0 and card["y"] + card["height"] <= 512
+    assert card["y"] + card["height"] <= own["y"] or card["y"] >= own["y"] + own["height"] or card["x"] >= own["x"]
