@@ -1,7 +1,7 @@
 // The words of an analysed text: the highlights among them, the card with the details of one word, and the keys that lead
 // from word to word.
 /** @import {AlternativeFit, MarkedWord} from '../../web/core/types.d.ts' */
-import {atNextClick, closestTo} from '../../web/ui/events.js';
+import {atNextClick, closestTo, wheelDistance} from '../../web/ui/events.js';
 import {chanceFigure, expectationSentence, highlightSentence, spokenDetails, spokenSentence} from './highlight_sentences.js';
 import {findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {listenToHolds} from '../../web/ui/holds.js';
@@ -12,7 +12,6 @@ import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 
 const POINTING_TIME = 150;    // milliseconds on a word before its alternatives are checked
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
-const LINE = 16;             // pixels of a line, for wheels that count lines
 const SPOKEN = /[\p{L}\p{N}]/u;   // a character with which every screen reader says a word
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
@@ -197,7 +196,7 @@ export class HighlightedWords {
   #scrollDetails(event) {
     const {details} = this, before = details.scrollTop;
     if (event.ctrlKey || !this.#pointed || closestTo(event, '.word') !== this.#pointed) return;
-    details.scrollTop += event.deltaY * (event.deltaMode ? LINE : 1);
+    details.scrollTop += wheelDistance(event);
     if (details.scrollTop !== before) event.preventDefault();
   }
 

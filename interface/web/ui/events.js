@@ -49,6 +49,11 @@ export function atNextClick(run, selector = ':not(*)') {
   document.addEventListener('click', onClick);
 }
 
+const LINE = 16;   // pixels of a line, for wheels that count lines
+
+/** How far a wheel scrolls down, in pixels. @param {WheelEvent} event */
+export const wheelDistance = ({deltaY, deltaMode}) => deltaY * (deltaMode ? LINE : 1);
+
 /** Milliseconds within which also a busy computer paints. */
 export const SLOWEST_PAINT = 2000;
 

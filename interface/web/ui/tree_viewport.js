@@ -2,13 +2,13 @@
 /** @import {Size} from '../core/tree_scale.js' */
 import {LARGEST, LEAST, LEGIBLE, READABLE, fittingScale} from '../core/tree_scale.js';
 import {find} from './elements.js';
+import {wheelDistance} from './events.js';
 
 const MOST = 4;
 const STEP = 1.25;       // of a key or a button
 const WHEEL = 0.0025;    // of the logarithm of the scale, a pixel of the wheel
 const STILL = 5;         // pixels that a pointer may move and still click
 const LOWEST = 0.8;      // of the area's height: a point above it is seen while the drawing's top is
-const LINE = 16;         // pixels of a line, for wheels that count lines
 
 export class TreeViewport {
   scale = 1;
@@ -155,7 +155,7 @@ export class TreeViewport {
   #onWheel(event) {
     if (!event.ctrlKey) return;
     event.preventDefault();
-    const {left, top} = this.scroll.getBoundingClientRect(), delta = event.deltaY * (event.deltaMode ? LINE : 1);
+    const {left, top} = this.scroll.getBoundingClientRect(), delta = wheelDistance(event);
     this.#zoom(Math.exp(-delta * WHEEL), event.clientX - left, event.clientY - top);
   }
 
