@@ -37,6 +37,7 @@ export class TreeInput {
   constructor(svg, {painter, viewport, actions}) {
     this.svg = svg;
     this.painter = painter;
+    this.viewport = viewport;
     this.#focus = new TreeFocus(svg, painter, viewport);
     this.actions = actions;
     // A click takes neither the focus nor the caret from the text box.
