@@ -1,6 +1,6 @@
 // What surrounds the rows: what they hold together, the other beginnings, and the meter.
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
-import {bannedCaption, costFigures, coverageCaption, coverageSubject, elseTip, nothingElse} from '../web/core/branch_sentences.js';
+import {bannedCaption, bannedSentence, costFigures, coverageCaption, coverageSubject, elseTip, nothingElse} from '../web/core/branch_sentences.js';
 import {
   formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, spokenOther, unlistedSentence,
 } from '../web/core/figures_and_labels.js';
@@ -25,7 +25,7 @@ export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   setText(find(cover, '.of'), coverageCaption(drawn));
   const without = find(cover, '.without');
   setText(without, leavesOutOthers ? '' : bannedCaption(drawn));
-  setAttribute(without, 'data-tip', without.textContent);   // its end may be cut off
+  setAttribute(without, 'data-tip', bannedSentence(drawn) || null);   // also what is cut off at its end
   without.hidden = !without.textContent;
   const odds = find(cover, '.word-odds');
   setText(odds, steeringSentence(drawn));

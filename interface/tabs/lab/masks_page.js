@@ -6,13 +6,14 @@ import {downloadFile, find} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {fittingScale} from '../../web/core/tree_scale.js';
+import {markCropped} from '../../web/ui/cropped.js';
 import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
 import {showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
-const POINT = 'Point at a token, a slot or a row to see what the token attends to; the arrow keys choose one too.';
+const POINT = 'Point at a token, a slot or a row, or tap it, to see what the token attends to; the arrow keys choose one too.';
 const NOTE_ROOM = 72;     // pixels of the window below the figure, for the sentence on a chosen token
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
@@ -83,7 +84,7 @@ class MasksPage extends ExperimentPage {
     if (!view) return;
     this.player.describe(passSentence(view, this.pass));
     if (!nodesUpTo(view, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
-    this.#draw();
+    this.#draw({spoken: false});
   }
 
   /** @param {Element} target */
@@ -115,13 +116,15 @@ class MasksPage extends ExperimentPage {
     if (!view || !svg || !figure.clientWidth) return;
     const scale = fittingScale(maskSize(view), {width: figure.clientWidth, height: innerHeight - NOTE_ROOM}, 1);
     for (const [side, {baseVal: {value}}] of Object.entries({width: svg.width, height: svg.height})) svg.style.setProperty(side, `${scale * value}px`);
+    markCropped(figure);
   }
 
-  #draw() {
+  /** @param {{spoken?: boolean}} [options] `spoken`: whether what is said of the chosen token is announced */
+  #draw({spoken = true} = {}) {
     const {view} = this;
     if (!view) return;
     showDrawing(this.figure, this.#svg());
     this.#fit();
-    showPointed(find(this.result, '.pointed'), this.slot === null ? POINT : slotSentence(view, this.slot, this.pass), this.slot !== null);
+    showPointed(find(this.result, '.pointed'), this.slot === null ? POINT : slotSentence(view, this.slot, this.pass), this.slot !== null, spoken && this.slot !== null);
   }
 }

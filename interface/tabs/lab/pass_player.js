@@ -7,6 +7,7 @@ const BEAT = 1500;   // milliseconds of a pass while the passes are played
 export class PassPlayer {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #playing;
+  #steps = false;   // whether a button shows another pass now
 
   /**
    * @param {HTMLElement} element that has the controls of `passes_bar.html`
@@ -20,8 +21,8 @@ export class PassPlayer {
     this.output = find(element, '.passes output');
     this.player = find(element, '.play');
     this.slider.addEventListener('input', () => this.show(this.pass));
-    find(element, '.back').addEventListener('click', () => this.show(this.pass - 1));
-    find(element, '.next').addEventListener('click', () => this.show(this.pass + 1));
+    find(element, '.back').addEventListener('click', () => this.#step(-1));
+    find(element, '.next').addEventListener('click', () => this.#step(1));
     this.player.addEventListener('click', () => (this.#playing === undefined ? this.#play() : this.pause()));
   }
 
@@ -52,6 +53,13 @@ export class PassPlayer {
     this.onPass();
   }
 
+  /** Show another pass by a button, and announce it. @param {number} by */
+  #step(by) {
+    this.#steps = true;
+    this.show(this.pass + by);
+    this.#steps = false;
+  }
+
   /** Show the passes one after the other: from the next one on, or from the first if the last one is shown. */
   #play() {
     this.player.textContent = 'Pause';
@@ -62,11 +70,11 @@ export class PassPlayer {
     }, BEAT);
   }
 
-  /** Say what the pass is: on the page, as the slider's value, and aloud while the passes are played. @param {string} sentence */
+  /** Say what the pass is: on the page, as the slider's value, and aloud while the passes are played or a button shows it. @param {string} sentence */
   describe(sentence) {
     this.sentence.textContent = sentence;
     this.slider.setAttribute('aria-valuetext', sentence);
-    if (this.isPlaying) this.announce(sentence);
+    if (this.isPlaying || this.#steps) this.announce(sentence);
   }
 
   pause() {

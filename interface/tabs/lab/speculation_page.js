@@ -12,13 +12,14 @@ import {downloadFile, find, make} from '../../web/ui/elements.js';
 import {draftSvg, keySentence, keysOf} from './speculation_tree.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {formatNumber} from '../../web/core/figures_and_labels.js';
+import {markCropped} from '../../web/ui/cropped.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {savePngOf} from '../../web/ui/png_file.js';
 import {showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
-const POINT = 'Point at a token to see who proposed it and what became of it; the arrow keys choose one too.';
+const POINT = 'Point at a token, or tap it, to see who proposed it and what became of it; the arrow keys choose one too.';
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 const WAITING = 'The tokens are drawn when the model is ready.';
 const DRAWS = 1000;
@@ -68,6 +69,7 @@ class SpeculationPage extends ExperimentPage {
     const {result, figure} = this, say = (/** @type {string} */ sentence) => this.line.show(sentence, 'error');
     for (const event of ['pointermove', 'click']) figure.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
     figure.addEventListener('keydown', event => this.#move(event));
+    new ResizeObserver(() => markCropped(figure)).observe(figure);
     find(result, '.csv').addEventListener('click', () => { if (this.view) downloadFile(words.csvOf(this.view), `${FILE}.csv`, 'text/csv'); });
     find(result, '.svg').addEventListener('click', () => downloadFile(this.#svg(), `${FILE}.svg`, 'image/svg+xml'));
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), `${FILE}.png`).catch(() => say(NO_PICTURE)));
@@ -143,7 +145,7 @@ class SpeculationPage extends ExperimentPage {
     find(result, '.tokens .wide').replaceChildren(table(words.TOKEN_HEADS, words.tokenRows(view, pass)));
     find(result, '.drafters').replaceChildren(table(words.DRAFTER_HEADS, words.drafterRows(view, pass)));
     find(result, '.drafted').replaceChildren(...this.#draftedText(view, pass));
-    this.#drawTree();
+    this.#drawTree({spoken: false});
     this.plots.draw([runningPlot(view, pass)]).catch(() => this.line.show(NO_PLOTS, 'error'));
   }
 
@@ -182,11 +184,13 @@ class SpeculationPage extends ExperimentPage {
     return view?.passes.length ? draftSvg(view, {number: pass, prompt: String(this.run?.prompt ?? ''), chosen: chosenKey, colours: drawingColours(figure)}) : '';
   }
 
-  #drawTree() {
+  /** @param {{spoken?: boolean}} [options] `spoken`: whether what is said of the chosen token is announced */
+  #drawTree({spoken = true} = {}) {
     const {view, pass, chosenKey} = this;
     if (!view?.passes.length) return;
     showDrawing(this.figure, this.#svg());
-    showPointed(find(this.result, '.pointed'), chosenKey === null ? POINT : keySentence(view, pass, chosenKey), chosenKey !== null);
+    markCropped(this.figure);
+    showPointed(find(this.result, '.pointed'), chosenKey === null ? POINT : keySentence(view, pass, chosenKey), chosenKey !== null, spoken && chosenKey !== null);
   }
 
   /** Draw first tokens with the options of the form. */

@@ -99,6 +99,8 @@ export class ColumnView extends EventTarget {
     const {heat, isComplete, column: {temperature}} = this;
     setAttribute(heat, 'aria-valuenow', temperature);
     setAttribute(heat, 'aria-invalid', !isComplete && 'true');
+    // Announced once, not with each key after it.
+    this.complaint.ariaLive = this.complaint.textContent ? 'off' : 'polite';
     setText(this.complaint, isComplete ? '' : temperatureComplaint(heat.value));
     this.body.hidden = this.elsewhere.hidden = !isComplete;
     this.veil(this.#veiled);

@@ -180,6 +180,15 @@ export function coverageCaption(drawn) {
 export const bannedCaption = drawn => withoutBanned(drawn).replace(/^, /, '');
 
 /**
+ * The same as a sentence, which says what its figures are; empty if none is banned.
+ * @param {Pick<DrawnView, 'wanted' | 'without'>} drawn
+ */
+export function bannedSentence(drawn) {
+  const caption = bannedCaption(drawn), hasOdds = drawn.without.some(({odds}) => odds);
+  return caption && `These rows are ${caption}.${hasOdds ? ' In brackets: the chance of each right after your text, if it were not banned.' : ''}`;
+}
+
+/**
  * The beginning of the sentence "These 5 hold 71 % …". Where a pinned row is shown that the model did not predict for this
  * text, the sentence is about the other rows. Rows that top-p or temperature 0 leave out hold nothing: "2 of these 5 hold".
  * @param {number} count the number of rows that the model predicted

@@ -1,7 +1,7 @@
 // The banned tokens as chips; a click on a chip lifts its ban.
 /** @import {BannedToken} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
-import {spokenQuote} from '../core/figures_and_labels.js';
+import {spokenQuote, visibleText} from '../core/figures_and_labels.js';
 import {findAll, make} from './elements.js';
 import {closestTo, dispatch, onDetail} from './events.js';
 
@@ -80,7 +80,7 @@ export class BanChips extends EventTarget {
     const before = findAll(this.element, 'button'), focused = before.find(chip => chip === document.activeElement);
     this.element.hidden = !this.#list.length;
     this.element.replaceChildren('Never:', ...this.#list.map(({id, text}) => {
-      const chip = make('button', {text: `${text.trim() || 'a sign'} ×`, ariaLabel: `Never ${spokenQuote(text)}: offer it again`, title: 'This token is left out, also where a longer word begins with it; other tokens may still spell such a word. Click to offer it again.'});
+      const chip = make('button', {text: `${visibleText(text.trim() || text)} ×`, ariaLabel: `Never ${spokenQuote(text)}: offer it again`, title: 'This token is left out, also where a longer word begins with it; other tokens may still spell such a word. Click to offer it again.'});
       chip.dataset.id = String(id);
       return chip;
     }));

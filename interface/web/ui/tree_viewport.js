@@ -2,6 +2,7 @@
 /** @import {Size} from '../core/tree_scale.js' */
 import {LARGEST, LEAST, LEGIBLE, READABLE, fittingScale} from '../core/tree_scale.js';
 import {find} from './elements.js';
+import {markCropped} from './cropped.js';
 import {wheelDistance} from './events.js';
 
 const MOST = 4;
@@ -43,7 +44,7 @@ export class TreeViewport {
     for (const name of ['pointerup', 'pointercancel']) scroll.addEventListener(name, () => this.#onUp());
     new ResizeObserver(() => requestAnimationFrame(() => {
       this.#follow();
-      this.#markCropped();
+      markCropped(this.scroll);
       onResize();
     })).observe(scroll);
     // A drag ends with a click, which is none.
@@ -126,13 +127,7 @@ export class TreeViewport {
     this.svg.style.width = `${width * this.scale}px`;
     this.svg.style.height = `${height * this.scale}px`;
     this.scroll.classList.toggle('small', this.isTooSmall);
-    this.#markCropped();
-  }
-
-  /** The area has the class `cropped` while the drawing is wider or higher than it: a sentence then says how to see the rest. */
-  #markCropped() {
-    const {scrollWidth, clientWidth, scrollHeight, clientHeight} = this.scroll;
-    this.scroll.classList.toggle('cropped', scrollWidth > clientWidth || scrollHeight > clientHeight);
+    markCropped(this.scroll);
   }
 
   /**

@@ -769,6 +769,26 @@ def test_touch_chooses_and_focuses_nothing(browser: Any, address: str) -> None:
         assert bench.page.evaluate("document.activeElement === document.body")
 
 
+LETTERS = """row => [...row.querySelectorAll('.token')].map(token => {
+  const letters = document.createRange();
+  letters.selectNodeContents(token);
+  const {left, right} = letters.getBoundingClientRect();
+  return [left, right];
+})"""
+
+
+def test_on_a_touch_screen_the_tokens_of_one_word_touch_where_their_neighbours_have_room(
+    browser: Any, address: str
+) -> None:
+    with opened(browser, address, has_touch=True, is_mobile=True, viewport={"width": 390, "height": 740}) as bench:
+        bench.show(view_of([(1, 2, 3)], texts={1: "**", 2: "sp", 3: "aghetti"}, k=1, depth=3))
+        row = bench.page.locator(".branch").first
+        _, (_, end), (start, _) = row.evaluate(LETTERS)
+        assert start - end < 4, "a wider gap would look like a space"
+        widths = row.locator(".token").evaluate_all("tokens => tokens.map(one => one.getBoundingClientRect().width)")
+        assert min(widths) >= 24, "each is wide enough for a finger"
+
+
 def test_sliders_redraw_from_known_data_and_send_no_request(bench: Bench) -> None:
     view = likely()
     bench.show(view)

@@ -69,7 +69,9 @@ def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
     figure, said, sentence = (page.locator(f"#lab-masks .{name}") for name in ("figure", "pointed", "pass"))
     dots = figure.locator("circle")
     browsers.expect(page.locator("#lab-masks .passes output")).to_have_text("1 of 3")
+    tiny.listen("#lab-masks [aria-live=polite]")
     page.locator("#lab-masks .next").click()
+    page.wait_for_function("spoken.some(one => one.startsWith('Pass 2 computes'))", timeout=PATIENCE)
     page.locator("#lab-masks .next").click()
     cells = rows.evaluate_all("rows => rows.map(row => row.lastElementChild.textContent.split(', ').length)")
     assert dots.count() == sum(cells)
@@ -88,7 +90,9 @@ def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
     page.keyboard.press("ArrowUp")
     browsers.expect(said).to_have_text(re.compile(f"slot {slots - 2}, "))
     page.keyboard.press("Escape")
-    browsers.expect(said).to_have_text(re.compile("^Point at a token"))
+    browsers.expect(said).to_have_text(re.compile("^Point at a token.* or tap it"))
+    page.set_viewport_size({"width": 390, "height": 844})
+    browsers.expect(page.locator("#lab-masks .cropped-note")).to_be_visible()
     for kind, head in (("svg", b"<svg"), ("png", b"\x89PNG")):
         with page.expect_download() as saved:
             page.locator(f"#lab-masks .{kind}").click()

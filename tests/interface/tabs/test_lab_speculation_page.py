@@ -150,7 +150,9 @@ def test_a_link_plays_the_passes_of_two_models_and_both_texts_are_equal(
     browsers.expect(part(page, ".pass")).to_have_text(
         re.compile(r"^Pass 1: The small model wrote \d+ tokens?, the model agreed to \d+\. ")
     )
+    drafting.listen("#lab-speculation [aria-live=polite]")
     part(page, ".next").click()
+    page.wait_for_function("spoken.some(one => one.startsWith('Pass 2: '))", timeout=PATIENCE)
     part(page, ".back").click()
     browsers.expect(part(page, ".passes output")).to_have_text(f"1 of {passes}")
     part(page, ".play").click()

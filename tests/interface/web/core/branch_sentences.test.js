@@ -100,6 +100,11 @@ test('likely banned tokens are named with the odds that they would have', () => 
   assert.equal(caption(3), 'without 3 banned tokens');
   assert.equal(caption(1, token(' from', null)), 'without “from”');
   assert.equal(caption(0, token(' from', 0.37)), '');
+  const sentence = (banned, ...without) => said(words.bannedSentence({wanted: {banned}, without}));
+  assert.equal(sentence(1, token(' from', 0.37)),
+    'These rows are without “from” (37 %). In brackets: the chance of each right after your text, if it were not banned.');
+  assert.equal(sentence(1, token(' from', null)), 'These rows are without “from”.');
+  assert.equal(sentence(0), '');
 });
 
 const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p: 0.01}, raw: false, pieces: []};
