@@ -51,7 +51,10 @@ export class AcceptingByKeys {
     this.#tabLeadsOn = listenToTextKeys({box, draft, actions: {
       word: branch => this.#accept(branch, this.keyed().branchView.nextWord(branch)),
       whole: branch => this.#acceptWhole(branch),
-      ghost: () => this.#acceptGhost() || this.#awaitGhost() || this.#goToGuess(),
+      ghost: () => {
+        draft.sync();   // a caret that has just moved has no rows, and no request for them, yet
+        return this.#acceptGhost() || this.#awaitGhost() || this.#goToGuess();
+      },
       guess: () => this.#goToGuess(),
       hide: () => this.keyed().branchView.giveUp() || this.#hideGhost(),
       rows,

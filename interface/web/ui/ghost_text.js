@@ -81,7 +81,7 @@ export class GhostText {
   /** Whether ghost text may stand behind the caret. */
   get #isPossible() {
     const {draft} = this;
-    return !this.#hidden && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text !== '';
+    return !this.#hidden && draft.isSynced && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text !== '';
   }
 
   /** The branches were drawn, or something else is pointed at. */

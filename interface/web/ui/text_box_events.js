@@ -87,6 +87,8 @@ function listenToCaret(draft, {onSelect}, signal) {
     if (!draft.composing) onSelect();
     dispatch(draft, 'caret', {caret: draft.caret, selected: draft.selected});
   }, {signal});
+  // The event of a caret that was moved just before may come after the focus has left.
+  draft.box.addEventListener('blur', () => draft.sync(), {signal});
 }
 
 /**

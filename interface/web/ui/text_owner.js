@@ -111,6 +111,9 @@ export class TextOwner extends EventTarget {
     return runsAfterChange(known, change, [{length: change.inserted.length, author: 'typed'}]);
   }
 
+  /** Whether the newest revision is that of the text and the caret as they are: a moved caret makes one after a moment. */
+  get isSynced() { return this.text === this.#text && (this.selected || this.caret === this.#caretPosition); }
+
   /** Notice changes that no event has reported. Returns the newest revision. */
   sync() {
     if (this.composing) return this.revision;

@@ -154,6 +154,46 @@ def test_each_undo_takes_back_exactly_one_accept_and_redo_gives_it_back(visit: V
     assert visit.text == PROMPT + typed
 
 
+LEAVE_RIGHT_AFTER_MOVING = """async place => {
+  const box = document.querySelector('#document textarea');
+  box.setSelectionRange(place, place);
+  box.blur();
+  await new Promise(done => setTimeout(done, 400));
+}"""
+GREY_AFTER_MOVING = """async place => {
+  const box = document.querySelector('#document textarea'), told = new Promise(done =>
+    document.addEventListener('selectionchange', done, {once: true}));
+  box.setSelectionRange(place, place);
+  await told;
+  await new Promise(requestAnimationFrame);
+  return document.querySelector('.ghost').textContent;
+}"""
+
+
+@pytest.mark.slow
+def test_tab_stays_in_the_box_and_the_rows_follow_the_caret_right_after_it_moved(visit: Visit) -> None:
+    ghost_after_prompt(visit)
+    box, middle = visit.page.locator("#document textarea"), len(PROMPT.split()[0])
+    for known in (False, True):
+        put_caret(visit, middle)
+        visit.wait_until_settled()
+        if known:
+            visit.wait_until_prefetched()
+        press(visit, "Control+End", "Tab")
+        expect(box).to_be_focused()
+        visit.wait_until_settled()
+        assert visit.text.startswith(PROMPT)
+    visit.fill(PROMPT)
+    wait_for_ghost(visit)
+    put_caret(visit, middle)
+    visit.wait_until_settled()
+    assert visit.page.evaluate(GREY_AFTER_MOVING, len(PROMPT)) == "", "the rows are those of the caret before"
+    put_caret(visit, middle)
+    old = visit.wait_until_settled()
+    visit.page.evaluate(LEAVE_RIGHT_AFTER_MOVING, len(PROMPT))
+    assert visit.wait_until_settled() > old, "the rows are those of the caret also after the focus has left"
+
+
 @pytest.mark.slow
 def test_the_same_session_with_the_keyboard_only(visit: Visit) -> None:
     visit.page.locator("#document textarea").focus()
