@@ -142,11 +142,8 @@ export function authorshipMarkdown({name, text, instruction, authors}) {
 
 // HTML.
 
-/** A piece with its author. The space before its first word stands outside: it is not underlined. @param {AuthoredPiece} piece */
-function htmlPiece(piece) {
-  const {author, text} = piece, space = /^ +(?=[^ ])/.exec(text)?.[0] ?? '';
-  return `${space}<span class="${author}" title="${escapeMarkup(pieceSentence(piece))}">${escapeMarkup(text.slice(space.length))}</span>`;
-}
+/** @param {AuthoredPiece} piece */
+const htmlPiece = piece => `<span class="${piece.author}" title="${escapeMarkup(pieceSentence(piece))}">${escapeMarkup(piece.text)}</span>`;
 
 /** @param {AuthoredPiece} piece */
 function htmlRow(piece) {

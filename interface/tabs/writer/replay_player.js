@@ -129,11 +129,9 @@ export class ReplayPlayer {
 
   #paint() {
     const {position, replay: {steps}, playing} = this, step = steps[position - 1];
-    const nodes = this.piecesAt(position).flatMap(({text, author, note, fresh}) => {
-      const space = /^ +(?=[^ ])/.exec(text)?.[0] ?? '';   // before the first word: it is not underlined
-      return [space, this.#make('span', fresh ? `${author} fresh` : author, {textContent: text.slice(space.length), title: note})];
-    });
-    this.page.replaceChildren(...nodes);
+    const elements = this.piecesAt(position).map(({text, author, note, fresh}) =>
+      this.#make('span', fresh ? `${author} fresh` : author, {textContent: text, title: note}));
+    this.page.replaceChildren(...elements);
     if (position) this.page.querySelector('.fresh')?.scrollIntoView({block: 'nearest'});
     // A screen reader hears of each step that a person goes to, and not of those that are played.
     this.caption.setAttribute('aria-live', playing ? 'off' : 'polite');

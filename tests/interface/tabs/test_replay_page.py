@@ -98,8 +98,6 @@ def test_a_replay_plays_every_step_by_buttons_and_keys(visit: Visit) -> None:
     page.locator("#replay").click()
     expect(page.locator(".replay-caption")).to_contain_text("Step 3 of 3", timeout=20_000)
     assert shown(page) == visit.text
-    pasted = page.locator(".replay-text .pasted").evaluate("one => one.textContent")
-    assert pasted == "<b>the end</b>", "the space before it is not underlined"
     page.keyboard.press("Home")
     assert shown(page) == ""
     page.keyboard.press("ArrowRight")
