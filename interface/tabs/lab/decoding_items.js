@@ -1,4 +1,4 @@
-// The drawn nodes of the decoding tree as items of a tree: each has a name for screen readers, and takes the focus.
+// The nodes of the decoding tree for screen readers and the keyboard: each is a tree item with a name, and can have the focus.
 /** @import {DecodingNode, LaidNode, TreeLayout} from '../../web/core/types.d.ts' */
 import {setAttribute} from '../../web/ui/elements.js';
 import {nodeName} from './decoding_tree.js';
@@ -13,7 +13,7 @@ export class DecodingItems {
   get nodes() { return this.layout?.nodes ?? []; }
 
   /**
-   * Name the nodes of a new drawing.
+   * Give each node of a new drawing its role and its name for screen readers.
    * @param {SVGElement} svg
    * @param {TreeLayout} layout
    */

@@ -105,7 +105,7 @@ export function nodeName({key, text, state, odds, texts, dropped}) {
 }
 
 /**
- * The places of the shown paths.
+ * The layout of the nodes on the shown paths.
  * @param {DecodingNode} root
  * @param {Shown} shown
  */

@@ -31,7 +31,7 @@ function shareSentences(pieces) {
 export function authorshipJson({name, text, model, instruction = null, authors}) {
   const pieces = authoredPieces(text, authors), counts = Object.fromEntries(countByAuthor(pieces));
   const notes = {
-    positions: 'UTF-16 code units', order: '1 for the piece that was written first; steps of which nothing is left in the text are not counted',
+    positions: 'UTF-16 code units', order: 'number of the step that brought the piece, from 1 for the first; steps of which nothing is left in the text are not counted',
     probability: 'of the whole chosen piece after the text before it, and after its instruction if it has one, at temperature 1 and top-p 1',
     instruction: 'of a piece: what the model was told when the piece was chosen, at most its first 200 characters; missing if nothing',
   };
@@ -169,7 +169,7 @@ export function authorshipHtml({name, text, instruction, authors}) {
 ${legend.join('\n')}
 </ul>${instruction ? `\n<p class="told" dir="auto">${TOLD} “${escapeMarkup(instruction)}”</p>` : ''}
 <div class="scroll"><table>
-<caption>All pieces of the text. “Order”: 1 was written first; steps of which nothing is left in the text are not counted. ${PLAIN_ODDS}</caption>
+<caption>All pieces of the text. “Order” numbers the steps that brought them, from 1 for the first; steps of which nothing is left in the text are not counted. ${PLAIN_ODDS}</caption>
 <thead><tr><th>Order</th><th>Author</th><th>Text</th><th>Odds of the piece</th><th>Model</th></tr></thead>
 <tbody>
 ${pieces.map(htmlRow).join('\n')}

@@ -174,7 +174,7 @@ function insertedRuns(step, first) {
 }
 
 /**
- * The runs with the log-probability of each chosen one, where all are known.
+ * Give each chosen run its log-probability. Returns the runs unchanged unless there is exactly one log-probability for each.
  * @type {(runs: AuthorRun[], logprobs: number[] | undefined) => AuthorRun[]}
  */
 function withLogprobs(runs, logprobs) {

@@ -180,7 +180,7 @@ export function coverageCaption(drawn) {
 export const bannedCaption = drawn => withoutBanned(drawn).replace(/^, /, '');
 
 /**
- * The same as a sentence, which says what its figures are; empty if none is banned.
+ * The sentence that explains the line of `bannedCaption` and the percentages in it; empty if no token is banned.
  * @param {Pick<DrawnView, 'wanted' | 'without'>} drawn
  */
 export function bannedSentence(drawn) {

@@ -82,8 +82,8 @@ export class AcceptingByKeys {
   /**
    * Announce what Tab inserts while the branches grow, or while branching is paused: the ghost text is shown, and can be inserted.
    * Only the first one is announced: longer ones follow until the branches are complete, and Tab inserts no more than was announced.
-   * After a typed text the announcement waits for the complete branches, unless they are late: two sentences on Tab after each
-   * pause are one too many. After a row was accepted it does not wait, so that Tab can be pressed again at once.
+   * After typing, the announcement waits for the complete branches, at most `GROWS_LATE` milliseconds, so that what Tab inserts
+   * is mostly announced once. After a row was accepted it does not wait, so that Tab can be pressed again at once.
    */
   announceGrowingTab() {
     const {branchView} = this.keyed();

@@ -116,9 +116,9 @@ export class TextOwner extends EventTarget {
 
   /** Notice changes that no event has reported. Returns the newest revision. */
   sync() {
-    if (this.composing) return this.revision;
+    if (this.composing || this.isSynced) return this.revision;
     if (this.text !== this.#text) this.#notice('replace');
-    else if (!this.selected && this.caret !== this.#caretPosition) this.#makeRevision('caret');
+    else this.#makeRevision('caret');
     return this.revision;
   }
 

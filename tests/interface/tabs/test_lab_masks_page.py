@@ -55,15 +55,21 @@ def test_what_cannot_be_run_gets_a_sentence(model: Model, fields: dict[str, Any]
     assert because in last["sentence"]
 
 
+def run(visit: Visit, address: str, prompt: str) -> Any:
+    """Open the link of a run with two branches of depth 3, wait for its end, and return the page."""
+    page = visit.page
+    page.goto("about:blank")
+    page.goto(f"{address}#lab-masks?prompt={prompt}&k=2&depth=3")
+    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+    return page
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
     tiny: Visit, tiny_page: str, tmp_path: Path
 ) -> None:
-    page = tiny.page
-    page.goto("about:blank")
-    page.goto(f"{tiny_page}#lab-masks?prompt=The+old+keeper&k=2&depth=3")
-    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+    page = run(tiny, tiny_page, "The+old+keeper")
     rows = page.locator("#lab-masks .slots tbody tr")
     slots = rows.count()
     figure, said, sentence = (page.locator(f"#lab-masks .{name}") for name in ("figure", "pointed", "pass"))
@@ -105,10 +111,7 @@ def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
 def test_the_figure_is_enlarged_as_far_as_its_last_pass_fits_the_card_and_the_window(
     tiny: Visit, tiny_page: str
 ) -> None:
-    page = tiny.page
-    page.goto("about:blank")
-    page.goto(f"{tiny_page}#lab-masks?prompt=The&k=2&depth=3")
-    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+    page = run(tiny, tiny_page, "The")
     figure = page.locator("#lab-masks .figure")
     scale = "one => one.firstElementChild.getScreenCTM().a"
     first = figure.evaluate(scale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing.synchronize import Event
 from typing import Any
@@ -89,12 +90,19 @@ def test_a_whole_branch_is_inserted_when_the_row_that_was_seen_is_complete(slow:
     assert slow.visit.text == TEXT, "it was one step"
 
 
-def test_what_tab_inserts_is_announced_while_rows_grow_in_many_small_steps(page: Any) -> None:
+@contextmanager
+def rows_that_grow(page: Any, depth: int, seconds: float) -> Iterator[Visit]:
+    """The page, ready, with rows of this depth that grow by a token in so many seconds."""
     model = talker()
-    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(0.1)))
+    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(seconds)))
     with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
         opened.wait_for_status("ready")
-        opened.control("depth").fill("40")
+        opened.control("depth").fill(str(depth))
+        yield opened
+
+
+def test_what_tab_inserts_is_announced_while_rows_grow_in_many_small_steps(page: Any) -> None:
+    with rows_that_grow(page, depth=40, seconds=0.1) as opened:
         opened.fill(TEXT)
         opened.page.wait_for_function(
             """() => document.querySelector('#branches').dataset.state === 'thinking'
@@ -122,11 +130,7 @@ RECORD_TAB = """() => {
 
 
 def test_what_tab_inserts_is_announced_once_the_rows_rest_unless_they_are_late(page: Any) -> None:
-    model = talker()
-    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(0.1)))
-    with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
-        opened.wait_for_status("ready")
-        opened.control("depth").fill("12")
+    with rows_that_grow(page, depth=12, seconds=0.1) as opened:
         opened.page.evaluate(RECORD_TAB)
         opened.fill(TEXT)
         opened.wait_until_settled()
@@ -156,11 +160,7 @@ PRESS_TAB_ON_GROWN_TEXT = """() => {
 
 
 def test_tab_inserts_no_more_of_grey_text_that_grows_than_was_announced(page: Any) -> None:
-    model = talker()
-    hooked = replace(model, engine=EngineWithFirstRows(model.engine, lambda: time.sleep(0.6)))
-    with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
-        opened.wait_for_status("ready")
-        opened.control("depth").fill("40")
+    with rows_that_grow(page, depth=40, seconds=0.6) as opened:
         opened.page.evaluate(PRESS_TAB_ON_GROWN_TEXT)
         opened.fill(TEXT)
         opened.page.wait_for_function("window.pressed", timeout=20_000)

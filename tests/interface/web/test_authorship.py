@@ -216,7 +216,7 @@ class Writer:
         gap = " " if start % 3 == 0 and self.state.characters else ""
         options["gap"] = gap
         if self.state.start == self.state.end:
-            # Those of the whole row would be those of what was written into it too.
+            # The odds of the whole row would include the character that the person wrote into it.
             made = self.made(text, "chosen", model=model, logprob=None if written else sum(logprobs))
             for place in range(unchosen):
                 made[place] = Character(made[place].text, "example", made[place].birth)
