@@ -87,7 +87,7 @@ const isKeptFirst = ([first, ...others]) =>
 export const MODES = {
   likely: 'Most likely: the likeliest next words, or tokens (see “Odds of”), each continued.',
   every_level: 'Every level: rows split at the first token, and again at the second.',
-  forks: 'Forks: a row splits where another token also has a chance of 5 % or more at that place, before temperature and top-p; that place is a fork. Of these rows, those with the highest shares are shown.',
+  forks: 'Forks: rows also fork later, wherever another token has a chance of 5 % or more, before temperature and top-p. Of these rows, those with the highest shares are shown.',
   best_first: 'Best first: the likeliest whole rows that a search finds.',
   sampled: 'Sampled: rows drawn at random with the model’s odds.',
   diverse: 'Diverse: likely rows with few words in common.',

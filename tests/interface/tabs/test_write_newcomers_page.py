@@ -291,14 +291,11 @@ def test_the_choice_of_forks_says_what_a_fork_is(visit: Visit) -> None:
     visit.type("The old keeper ")
     visit.control("mode").select_option("forks")
     visit.wait_until_settled()
-    why = (
-        "where another token also has a chance of 5 % or more at that place, before temperature and top-p; "
-        "that place is a fork."
-    )
+    why = "rows also fork later, wherever another token has a chance of 5 % or more, before temperature and top-p."
     expect(visit.page.locator("#branches .note .words")).to_contain_text(why)
     if visit.rows < 5:
         expect(visit.page.locator("#branches .note .words")).to_contain_text(f"{visit.rows} of 5 rows:")
-    assert "that place is a fork" in visit.page.locator(".shows").get_attribute("data-tip")
+    assert "rows also fork later" in visit.page.locator(".shows").get_attribute("data-tip")
     choices = visit.page.locator("#help-dialog .modes li").all_text_contents()
     names = visit.control("mode").locator("option").all_text_contents()
     assert [choice.split(":")[0].lower() for choice in choices] == names, "the help explains all choices beforehand"
@@ -406,11 +403,11 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     expect(plain).to_have_text("Bracket: a fork, several ways to go on.")
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
-    here = (
-        "a place where a text goes on in several ways. Here: right after your text, where all rows begin, at the "
-        "bracket."
+    places = (
+        "a place where a text goes on in several ways: right after your text, at the bracket; or later, at a forked "
+        "line in a row."
     )
-    expect(meaning).to_have_text(here, use_inner_text=True)
+    expect(meaning).to_have_text(places, use_inner_text=True)
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
     visit.wait_until_settled()
@@ -434,8 +431,6 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     # The bracket joins the rows without a sign, if there are several.
     bracket = visit.page.locator("#branches .branch:not(:has(.fork))").count() > 1
     expect(both if bracket else legend).to_be_visible()
-    marked = "at the bracket before the rows, or later, at" if bracket else ": at a forked line"
-    expect(meaning).to_contain_text(marked, use_inner_text=True)
     expect(legend if bracket else both).to_be_hidden()
     visit.token(0, 0).hover()
     expect(visit.page.locator("#branches .note .words")).to_contain_text("oken “")

@@ -325,7 +325,7 @@ test('a mode that found fewer rows than asked for says so', () => {
 
 test('beside the rows stands what a mode shows that is not that of the likeliest rows', () => {
   const caption = (wanted, more = {}) => words.summarySentence({state: 'settled'}, drawn({count: 5, wanted: {k: 5, ...wanted}, ...more}));
-  const begins = {every_level: 'Every level: rows split', forks: 'Forks: a row splits where', best_first: 'Best first: the likeliest whole rows', sampled: 'Sampled: rows drawn at random', diverse: 'Diverse: likely rows', surprising: 'Surprising: the likeliest row'};
+  const begins = {every_level: 'Every level: rows split', forks: 'Forks: rows also fork later', best_first: 'Best first: the likeliest whole rows', sampled: 'Sampled: rows drawn at random', diverse: 'Diverse: likely rows', surprising: 'Surprising: the likeliest row'};
   for (const [mode, sentence] of Object.entries(begins)) {
     for (const temperature of [1, 0.5]) assert.ok(caption({mode, temperature}).includes(` ${sentence}`), mode);
     assert.ok(caption({mode, towards: 'sea'}).endsWith(CHOOSE), `rows to a word are not those of ${mode}`);
