@@ -12,7 +12,7 @@ from interface.http import assets
 FOLDER = Path(__file__).parent
 HINT = "Write something to see here how it could continue. Each button is a token: choose one to write up to it."
 KEYS = "Keys: arrows move, Enter writes up to the token, E changes it, Delete bans it, Alt+↑ leads back."
-"""What the keys do while a row has the focus: shown then, and the rows' description for screen readers."""
+"""What the keys do while a row has the focus: shown then, and said with the token that the focus enters by."""
 READ_ONLY_KEYS = "Keys: arrows move, Alt+↑ leads back."
 """The same where the rows are only read; for screen readers alone."""
 

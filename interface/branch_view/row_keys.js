@@ -2,7 +2,7 @@
 // with Delete. The focus belongs to the browser, so these functions ask the browser for it.
 import {branchKey} from '../web/core/shortcuts.js';
 import {closestTo} from '../web/ui/events.js';
-import {findAll} from '../web/ui/elements.js';
+import {find, findAll, setAttribute} from '../web/ui/elements.js';
 
 const FOCUSABLE = 'button[data-token], .more, button[data-rest], .tokens > [role=note][tabindex]';
 const ROW_PARTS = '.token, [role=note]';
@@ -103,6 +103,8 @@ export function resetTabStop(root) {
 }
 
 /**
+ * Take the keys of the rows. A screen reader says what they do once, with the button by which the focus enters the rows: it may
+ * leave out the description of a group.
  * @param {HTMLElement} root
  * @param {object} actions
  * @param {(branch: number) => void} actions.takeWord for the digits
@@ -114,6 +116,7 @@ export function resetTabStop(root) {
 export function listenToRowKeys(root, actions) {
   root.addEventListener('keydown', event => {
     const node = focusedButton(root);
+    node?.removeAttribute('aria-describedby');   // also where the focus stays, on a button that a paint uses again
     if (node && event.key === 'Escape' && closeOthers(root, node)) {
       event.preventDefault();
       return;
@@ -131,8 +134,13 @@ export function listenToRowKeys(root, actions) {
   root.addEventListener('focusin', event => {
     const button = closestTo(event, FOCUSABLE);
     if (button) moveTabStop(root, button);
+    if (button?.closest('.rows') && !isInRows(event.relatedTarget)) setAttribute(button, 'aria-describedby', find(root, '.keys').id);
   });
+  root.addEventListener('focusout', event => closestTo(event, FOCUSABLE)?.removeAttribute('aria-describedby'));
 }
+
+/** Whether an element is in the rows of a branch view: a move between two of them leaves the keys as they were said. @param {EventTarget | null} target */
+const isInRows = target => target instanceof Element && target.closest('.rows') !== null;
 
 /**
  * Close the list of other beginnings if the focused button is in it or opens it, and focus the button that opens it. Returns
