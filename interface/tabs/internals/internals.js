@@ -180,10 +180,12 @@ class InternalsTab {
   /** Show the legend, with the entries of what the boxes show. */
   #showLegend() {
     const labels = findAll(this.lines, '.box .spelled').map(({textContent}) => textContent).join(''), byTemplate = this.lines.querySelector('.box[data-template]') !== null;
+    const [part] = findAll(this.lines, '.box[data-part] .spelled');
+    if (part) find(this.legend, '.key.part').textContent = part.textContent;
     /** @type {Record<string, boolean>} */
     const shown = {
       template: byTemplate && this.#isConversation, start: byTemplate && !this.#isConversation,
-      part: this.lines.querySelector('.box[data-part]') !== null, space: labels.includes('␣'), break: labels.includes('↵'),
+      part: Boolean(part), space: labels.includes('␣'), break: labels.includes('↵'),
     };
     for (const entry of findAll(this.legend, '.entry')) entry.hidden = !shown[entry.dataset.entry ?? ''];
     this.legend.hidden = false;
