@@ -64,7 +64,7 @@ class CachePage extends ExperimentPage {
     find(verdict, 'strong').textContent = view.equal ? 'Yes' : 'No';
     find(verdict, 'span').textContent = sentence;
     if (settled) this.line.announce(`${view.equal ? 'Yes' : 'No'}: ${sentence}`);
-    find(this.result, '.sums').replaceChildren(table(['', 'With the cache', 'Without it', 'Ratio'], words.costRows(view)));
+    find(this.result, '.sums').replaceChildren(table(['Cost', 'With the cache', 'Without it', 'Ratio'], words.costRows(view)));
     find(this.result, '.depths .wide').replaceChildren(table(words.depthHeads(view), view.steps.map(words.depthCells)));
     find(this.result, '.depths .note').textContent = words.equalNote(view);
     find(this.result, '.texts ol', HTMLOListElement).replaceChildren(...view.branches.map(text => make('li', {text})));

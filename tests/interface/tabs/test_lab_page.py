@@ -105,6 +105,8 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     run(tiny, 6)
     assert page.locator("#lab-cache p.precisions").inner_text().startswith("In float32 and in bfloat16 ")
     assert page.locator("#lab-cache .verdict strong").inner_text() == "Yes"
+    heads = page.locator("#lab-cache .sums thead th").all_inner_texts()
+    assert heads == ["Cost", "With the cache", "Without it", "Ratio"]
     costs = {
         row.split("\t")[0]: row.split("\t")[1:]
         for row in page.locator("#lab-cache .sums tbody").inner_text().splitlines()
@@ -272,3 +274,16 @@ def test_run_is_in_sight_in_a_small_window_and_covers_no_field_that_has_the_focu
             break
     bottom = seed.evaluate("one => one.getBoundingClientRect().bottom")
     assert bottom <= bar.evaluate("one => one.getBoundingClientRect().top")
+
+
+@in_a_browser
+def test_in_a_low_window_the_whole_prompt_is_seen_above_run(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.open_tab("Lab")
+    for name in ("Cache", "Masks", "Speculation", "Decoding"):
+        tiny.open_tab(name)
+        form = page.locator(f"#{name.lower()}-form")
+        browsers.expect(form.locator(".run")).to_be_in_viewport(ratio=1)
+        end = form.locator("[name=prompt]").evaluate("one => one.getBoundingClientRect().bottom")
+        assert end <= form.locator(".bar").evaluate("one => one.getBoundingClientRect().top"), name
