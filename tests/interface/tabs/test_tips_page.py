@@ -184,6 +184,7 @@ def test_the_keyboard_reaches_what_coverage_share_authorship_and_word_odds_mean(
     assert "green was chosen" in reached["strip"]
     assert "Coverage" in reached["sum"] and "Share" in reached["sum"]
     assert "an upper bound" in reached["word-odds"]
+    assert "It may be more than the rows hold: only the likeliest ways are rows." in reached["word-odds"]
 
 
 def test_a_focus_that_scrolls_the_page_keeps_its_sentence(visit: Visit) -> None:
