@@ -32,7 +32,7 @@ export function authorshipJson({name, text, model, instruction = null, authors})
   const pieces = authoredPieces(text, authors), counts = Object.fromEntries(countByAuthor(pieces));
   const notes = {
     positions: 'UTF-16 code units', order: 'number of the step that brought the piece, from 1 for the first; steps of which nothing is left in the text are not counted',
-    probability: 'of the whole chosen piece after the text before it, and after its instruction if it has one, at temperature 1 and top-p 1',
+    probability: 'of the whole chosen piece after the text before it, and after its instruction if it has one, at temperature 1 and top-p 1, with banned tokens and an avoided word left out',
     instruction: 'of a piece: what the model was told when the piece was chosen, at most its first 200 characters; missing if nothing',
   };
   return `${JSON.stringify({format: AUTHORSHIP_FORMAT, version: AUTHORSHIP_VERSION, name, text, model, instruction, notes, authors: AUTHOR_MEANINGS, characters: counts, pieces}, null, 1)}\n`;
@@ -60,7 +60,7 @@ export function authorshipFields({name, text, model, instruction, pieces}) {
 }
 
 /** The page may have shown other figures: those under its settings. */
-const PLAIN_ODDS = 'Odds are those at temperature 1 and top-p 1, whatever was set.';
+const PLAIN_ODDS = 'Odds are those at temperature 1 and top-p 1, whatever was set; banned tokens and an avoided word are left out.';
 const TOLD = 'When this was saved, the model was told:';
 
 // Markdown.

@@ -58,6 +58,12 @@ test('the instruction in force is part of each export, as text; without one noth
   }
 });
 
+test('each export says what is left out of the odds', () => {
+  assert.match(JSON.parse(authorshipJson(DOCUMENT)).notes.probability, /at temperature 1 and top-p 1, with banned tokens and an avoided word left out$/);
+  for (const write of [authorshipMarkdown, authorshipHtml])
+    assert.match(write(DOCUMENT), /Odds are those at temperature 1 and top-p 1, whatever was set; banned tokens and an avoided word are left out\./);
+});
+
 test('each chosen piece has the instruction that it was chosen under, whatever was set later', () => {
   const authors = DOCUMENT.authors.map(run => (run.author === 'chosen' ? {...run, instruction: 'Be <brief>.'} : run)), told = {...DOCUMENT, authors};
   const {instruction, notes, pieces} = JSON.parse(authorshipJson(told));
