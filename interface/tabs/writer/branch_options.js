@@ -14,6 +14,7 @@ const MOST_SEED = 1e9;
 export const MOST_DEPTH = 40;   // tokens of a row that ends at a word, clause, sentence or line
 const MOST_WORD = 40;    // characters of a word to go towards, or to avoid
 const OPEN = 'lookahead:kept:more-settings';   // “Forget everything” deletes all that begins with its first part
+const STEERS = 'lookahead:kept:steer';   // what to do with a word to steer by: a document stores it only with the word
 const WORD_RESTS = 400;  // milliseconds after the last key in its field
 /** @typedef {ViewOptionsOfRequest & {order: string, banned: BannedToken[]}} BranchOptionValues */
 
@@ -32,6 +33,7 @@ export class BranchOptions extends EventTarget {
     super();
     this.element = element;
     this.#input('seed').value = String(randomSeed());
+    this.#select('steer').value = orNull(() => sessionStorage.getItem(STEERS)) === 'avoid' ? 'avoid' : 'towards';
     element.addEventListener('input', ({target}) => this.#settle(target === this.#input('steer-word') ? WORD_RESTS : 0));
     this.#input('steer-word').addEventListener('keydown', event => {
       if (event.key === 'Enter' && !event.isComposing) this.#settle(0);
@@ -113,6 +115,7 @@ export class BranchOptions extends EventTarget {
       dispatch(this, 'steer', {kind: towards ? 'towards' : avoid ? 'avoid' : 'unsteered', text: towards || avoid});
       this.#steering = this.#steeringNow;
     }
+    orNull(() => sessionStorage.setItem(STEERS, this.#select('steer').value));
     dispatch(this, 'change');
   }
 

@@ -84,6 +84,15 @@ def test_a_word_to_avoid_is_in_no_row_and_the_coverage_says_so(visit: Visit) -> 
     expect(visit.control("steer-word")).to_have_value("")
 
 
+def test_the_choice_to_avoid_a_word_is_kept_over_a_reload_before_there_is_a_word(tiny: Visit) -> None:
+    kind = tiny.page.locator("#steer")
+    tiny.control("steer-word").fill("")
+    kind.select_option("avoid")
+    tiny.page.reload()
+    tiny.wait_for_status("ready")
+    expect(kind).to_have_value("avoid")
+
+
 @pytest.mark.parametrize("key", ["F2", "e", "E", "button"])
 def test_a_token_is_changed_and_the_rest_of_the_row_follows_from_there(
     visit: Visit, default_model: Model, key: str
