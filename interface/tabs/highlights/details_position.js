@@ -3,7 +3,8 @@
 import {meet} from '../../web/core/tip_position.js';
 /** @import {Box} from '../../web/core/tip_position.js' */
 
-const MARGIN = 8;   // pixels
+const MARGIN = 8;     // pixels
+const LEAST_ROOM = 96;   // pixels: a card with less height could not be read
 
 /**
  * The top of the details and the height that they may have. Where they fit on neither side, the side with more room is theirs.
@@ -29,7 +30,8 @@ export const horizontalPosition = (left, width, viewport) => Math.max(MARGIN, Ma
 /**
  * The left upper corner of the details, and the height that they may have: under the word, under the text, above the word, or
  * left or right of the text; the first of these that is in the window and covers the fewest of the boxes to keep free, and
- * then of the highlights after the word. Where the details fit nowhere, they stand under the word or above it, and are cut.
+ * then of the highlights after the word. Where they would be outside of the window or cover what is to be kept free, they are
+ * cut: under the word, above it, or beside the text, where there is most height.
  * @param {object} boxes
  * @param {Box[]} boxes.lines the rectangles of the word
  * @param {Box} boxes.text the visible part of the text
@@ -52,9 +54,16 @@ export function detailsPosition({lines, text, after, keep = [], size: {width, he
   const boxes = corners.map(corner => ({...corner, right: corner.left + width, bottom: corner.top + height}));
   const possible = boxes.filter(box => isInside(box, page) && !lines.some(line => meet(line, box)))
     .map(box => ({box, cost: covered(after, box) + (after.length + 1) * covered(keep, box)}));
-  if (!possible.length) return {left, ...verticalPosition(lines, height, page.height)};
-  const {box} = possible.reduce((best, one) => (one.cost < best.cost ? one : best));
-  return {left: box.left, top: box.top, most: height};
+  const best = possible.length ? possible.reduce((one, other) => (other.cost < one.cost ? other : one)).box : null;
+  if (best && !covered(keep, best)) return {left: best.left, top: best.top, most: height};
+  const above = keep.filter(one => one.top < first && one.left < left + width && left < one.right), lowest = page.height - MARGIN;
+  const cut = [
+    {left, top: last + MARGIN, bottom: lowest}, {left, top: Math.max(0, ...above.map(({bottom}) => bottom)) + MARGIN, bottom: first - MARGIN},
+    ...corners.slice(3).map(corner => ({left: corner.left, top: MARGIN, bottom: lowest})),
+  ].map(box => ({...box, right: box.left + width})).filter(box => box.bottom - box.top >= LEAST_ROOM && isInside(box, page) && ![...lines, ...keep].some(one => meet(one, box)));
+  if (!cut.length) return best ? {left: best.left, top: best.top, most: height} : {left, ...verticalPosition(lines, height, page.height)};
+  const {left: edge, top, bottom} = cut.reduce((one, other) => (other.bottom - other.top > one.bottom - one.top ? other : one)), most = bottom - top;
+  return {left: edge, top: bottom < first ? Math.max(top, bottom - height) : top, most};
 }
 
 /** @type {(box: Box, page: {width: number, height: number}) => boolean} */

@@ -6,12 +6,14 @@ import {chanceFigure, expectationSentence, highlightSentence, spokenDetails, spo
 import {findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {listenToHolds} from '../../web/ui/holds.js';
 import {meet} from '../../web/core/tip_position.js';
-import {paintWordDetails, placeBesideWord} from './word_details.js';
+import {markMore, paintWordDetails, placeBesideWord} from './word_details.js';
 import {relativeEntropies} from './marked_words.js';
 import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 
 const POINTING_TIME = 150;    // milliseconds on a word before its alternatives are checked
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
+const AROUND = 8;            // pixels between a word and the bar above the text
+const LEAST_SEEN = 96;       // pixels of the text: where fewer are in the window, the page scrolls to a word
 const SPOKEN = /[\p{L}\p{N}]/u;   // a character with which every screen reader says a word
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
@@ -75,13 +77,18 @@ export class HighlightedWords {
       atNextClick(() => { if (this.#isHeld) this.#point(null); });
     });
     listenToHolds(shown, '.word');
-    shown.addEventListener('focusin', event => this.#point(wordAt(event)));
+    shown.addEventListener('focusin', event => {
+      const word = wordAt(event);
+      if (word) this.#uncover(word);
+      this.#point(word);
+    });
     shown.addEventListener('focusout', () => this.#point(null));
     shown.addEventListener('keydown', event => this.#onKey(event));
     next.addEventListener('click', () => this.#showNext());
     next.addEventListener('blur', () => this.leave());
     next.addEventListener('keydown', event => { if (event.key === 'Escape') this.#hideDetails(); });
-    shown.addEventListener('wheel', event => this.#scrollDetails(event), {passive: false});
+    for (const target of [shown, next]) target.addEventListener('wheel', event => this.#scrollDetails(event), {passive: false});
+    this.details.addEventListener('scroll', () => markMore(this.details), {passive: true});
     for (const target of [shown, window]) target.addEventListener('scroll', () => this.#followWord(), {passive: true});
   }
 
@@ -192,10 +199,13 @@ export class HighlightedWords {
     this.details.hidePopover();
   }
 
-  /** The wheel on a word scrolls its card, where that is higher than the window leaves room for. @param {WheelEvent} event */
+  /**
+   * The wheel on a word, or on the button that has shown it, scrolls its card, where that is higher than the window leaves room for.
+   * @param {WheelEvent} event
+   */
   #scrollDetails(event) {
     const {details} = this, before = details.scrollTop;
-    if (event.ctrlKey || !this.#pointed || closestTo(event, '.word') !== this.#pointed) return;
+    if (event.ctrlKey || !this.#pointed || (event.currentTarget !== this.next && closestTo(event, '.word') !== this.#pointed)) return;
     details.scrollTop += wheelDistance(event);
     if (details.scrollTop !== before) event.preventDefault();
   }
@@ -265,22 +275,38 @@ export class HighlightedWords {
     this.announce(spokenSentence(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length)));
   }
 
-  /** Where the details of a word cover the button that shows the next one, scroll the page so that there is room below the word. */
+  /**
+   * Where the details of a word cover the button that shows the next one, or are cut to less than half of the window, scroll the
+   * page so that there is room below the word.
+   */
   #uncoverNext() {
-    const shown = this.#pointed?.dataset.shown !== undefined;
-    if (!shown || !meet(this.details.getBoundingClientRect(), this.next.getBoundingClientRect())) return;
+    const {details, next} = this, shown = this.#pointed?.dataset.shown !== undefined;
+    const isCut = details.hasAttribute('data-more') && details.offsetHeight < innerHeight / 2;
+    if (!shown || !(isCut || meet(details.getBoundingClientRect(), next.getBoundingClientRect()))) return;
     this.next.scrollIntoView({block: 'start'});
     this.#followWord();
   }
 
   /**
-   * Scroll the text so that a word is in its middle. The page moves only where the word is outside of the window.
+   * Scroll the text so that a word is in the middle of what is seen of the text. The page moves only where the word is outside of
+   * the window then.
    * @param {HTMLElement} word
    */
   #scrollTo(word) {
     const outer = this.shown.getBoundingClientRect(), inner = word.getBoundingClientRect();
-    this.shown.scrollTop += (inner.top + inner.bottom - outer.top - outer.bottom) / 2;
+    const seen = {top: Math.max(outer.top, this.#barBottom()), bottom: Math.min(outer.bottom, innerHeight)};
+    const {top, bottom} = seen.bottom - seen.top < LEAST_SEEN ? outer : seen;
+    this.shown.scrollTop += (inner.top + inner.bottom - top - bottom) / 2;
     word.scrollIntoView({block: 'nearest'});
+    this.#uncover(word);
+  }
+
+  /** The lower edge of the bar above the text. It stays in the window where the tab does not fit, and the text scrolls under it. */
+  #barBottom() { return this.next.closest('.controls')?.getBoundingClientRect().bottom ?? 0; }
+
+  /** Scroll the page back where a word is under the bar. @param {HTMLElement} word */
+  #uncover(word) {
+    scrollBy({top: Math.min(0, word.getBoundingClientRect().top - AROUND - this.#barBottom()), behavior: 'instant'});
   }
 
   /**
@@ -294,6 +320,7 @@ export class HighlightedWords {
     this.#moveTabStop(next);
     next.focus({preventScroll: true});
     next.scrollIntoView({block: 'nearest'});
+    this.#uncover(next);
   }
 
   /**

@@ -21,7 +21,7 @@ import {markRows, tokenTable} from './token_table.js';
 
 const TEXT_SETTLES = 400;     // milliseconds without a key before a text is analysed
 const SHOWN_AT_FIRST = 10;    // highlights: more than a reader takes in are no help
-const ABOVE_WORD = 32;        // pixels of the text above a clicked word, where the page scrolls to its rows
+const ABOVE_WORD = 24;        // pixels of the text above a clicked word, where the page scrolls to its rows
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
 const EXAMPLE = 'I was born in a lighthouse by the sea. Every evening my father climbed the stairs and lit the lamp with a borrowed spoon. The ships '
   + 'were grateful, because the sea was made of soup, and on Thursdays it always went out to lunch.';
@@ -125,6 +125,7 @@ class HighlightsTab {
     this.branchStart = this.#openLater = null;
     this.words.leave();
     this.words.setStale(Boolean(this.found));
+    this.#allowNext();
     this.#show({revision: this.opened += 1, state: 'empty', view: null});
     this.#showReplaced('');
   }
@@ -220,11 +221,14 @@ class HighlightsTab {
     const most = this.found?.marks.length ?? 0, count = this.count.valueAsNumber;
     this.output.value = String(most ? count : 0);
     this.count.ariaValueText = `${count} of ${formatCount(most, 'place')}`;
-    this.next.disabled = !most || !count;
+    this.#allowNext();
     this.countCaption.textContent = markedSentence(this.found?.words ?? [], count);
     this.words.mark(count);
     this.#markRows();
   }
+
+  /** No highlight can be gone to where none is shown, nor while they are those of an earlier text. */
+  #allowNext() { this.next.disabled = !this.found?.marks.length || !this.count.valueAsNumber || this.words.isStale; }
 
   /** Show figures in the text, in the card and in the table, or hide them. */
   #showFigures() {

@@ -25,6 +25,14 @@ export function paintWordDetails(element, entry, fits, {text: word = entry.token
     const text = followingSentence({following: known.following, own: known.own ?? 0});
     element.append(make('p', {className: 'following', text}));
   }
+  const more = make('p', {className: 'more'}, '↓ This card goes on: ', make('span', {className: 'mouse-only', text: 'turn the mouse wheel.'}), make('span', {className: 'finger-only', text: 'scroll it.'}));
+  more.ariaHidden = 'true';
+  element.append(more);
+}
+
+/** Say at the lower edge of the details that they go on, while their end is not seen. @param {HTMLElement} element */
+export function markMore(element) {
+  element.toggleAttribute('data-more', element.scrollHeight - element.clientHeight - element.scrollTop > 1);
 }
 
 /**
@@ -54,10 +62,14 @@ function alternativeRow(one, entry, {fit, given}) {
 export function placeBesideWord(element, word, {text, after, keep}) {
   const lines = [...word.getClientRects()];
   if (!lines.length) return;
+  const {scrollTop} = element;
   element.style.maxHeight = '';
+  element.removeAttribute('data-more');
   const {left, top, most} = detailsPosition({
     lines, text: text.getBoundingClientRect(), after: after.flatMap(one => [...one.getClientRects()]), keep: keep.map(one => one.getBoundingClientRect()),
     size: element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
   });
   Object.assign(element.style, {left: `${left}px`, top: `${top}px`, maxHeight: `${most}px`});
+  element.scrollTop = scrollTop;
+  markMore(element);
 }

@@ -77,6 +77,18 @@ test('what is to be kept free is free, even where highlights are covered then', 
   assert.equal(at([word], after, {...wide, keep: [button]}).top, 448, 'under the word');
 });
 
+test('details higher than the window stand beside the text, cut at the height of the window', () => {
+  const low = {text: box(430, 240, 887, 490), size: {width: 416, height: 546}, page: {width: 911, height: 512}};
+  const word = box(500, 261, 550, 286), button = box(447, 138, 563, 166);
+  assert.deepEqual(at([word], [], {...low, keep: [button]}), {left: 8, top: 8, most: 496});
+});
+
+test('where there is no room beside the text, details are cut between the button and the word, or under the word', () => {
+  const narrow = {text: box(13, 240, 377, 700), size: {width: 370, height: 500}, page: {width: 390, height: 844}}, button = box(203, 60, 365, 100);
+  assert.deepEqual(at([box(80, 600, 200, 620)], [], {...narrow, keep: [button]}), {left: 12, top: 108, most: 484});
+  assert.deepEqual(at([box(80, 400, 200, 420)], [], {...narrow, keep: [button]}), {left: 12, top: 428, most: 408});
+});
+
 test('in a small window, details that would cover the button above their word stand left of the text, as far as there is room', () => {
   const low = {text: box(430, 240, 887, 600), size: {width: 416, height: 245}, page: {width: 911, height: 512}};
   const word = box(500, 261, 550, 286), button = box(447, 138, 563, 166);
