@@ -118,12 +118,13 @@ const timesLikelier = ({loss, excess}) => (loss === null ? Infinity : Math.exp(e
 
 /**
  * The number of words that are marked before the slider is moved: those where the model's first choice was at least
- * `NOTABLE_TIMES` times as likely as the person's word, but at most `most`.
+ * `NOTABLE_TIMES` times as likely as the person's word, but at most `most`, and none of the early words, which have the last
+ * ranks.
  * @param {MarkedWord[]} words
  * @param {number} most
  */
 export const notableCount = (words, most) =>
-  Math.min(most, words.filter(({rank, entry}) => rank < Infinity && timesLikelier(entry) >= NOTABLE_TIMES).length);
+  Math.min(most, words.filter(({rank, entry, early}) => rank < Infinity && !early && timesLikelier(entry) >= NOTABLE_TIMES).length);
 
 /**
  * The end of the sentence "10 places are marked, …": of how many, and how much likelier than each of the shown words the
@@ -135,8 +136,9 @@ export function thresholdSentence(words, count) {
   const marked = words.filter(({rank}) => rank < Infinity), shown = marked.filter(({rank}) => rank < count);
   if (!marked.length) return '';
   const least = Math.min(...shown.map(({entry}) => timesLikelier(entry)));
-  const all = shown.length === marked.length, furthest = all ? '' : `${shown.length === 1 ? 'the one' : 'those'} where `;
-  const each = shown.length ? `: ${furthest}its first choice was ${all ? '' : 'furthest ahead, '}${boundedTimes(least)} than what you wrote` : '';
+  const all = shown.length === marked.length, hasEarly = marked.some(({early}) => early), areFurthest = !all && !shown.some(({early}) => early);
+  const furthest = areFurthest ? `${shown.length === 1 ? 'the one' : 'those'}${hasEarly ? ' after the first words' : ''} where ` : '';
+  const each = shown.length ? `: ${furthest}its first choice was ${areFurthest ? 'furthest ahead, ' : ''}${boundedTimes(least)} than yours` : '';
   const which = all ? (marked.length === 1 ? 'the only one' : 'all') : `of ${formatNumber(marked.length)}`;
   return `${which} where the model expected something else${each}`;
 }
@@ -276,6 +278,9 @@ function comparison(difference) {
   return `${many} × ${difference < 0 ? 'rarer' : 'likelier'}`;
 }
 
-/** @param {{following: string, own: number}} fit */
+/**
+ * What the figures beside the alternatives are.
+ * @param {{following: string, own: number}} fit
+ */
 export const followingSentence = ({following: words, own}) =>
-  `Then: your next words, ${quotedText(words)}. After your own word ${formatPercent(oddsOf(own))}.`;
+  `Beside each alternative: its chance, then the chance of your next words, ${quotedText(words)}, after it, and how much rarer or likelier they are there than after your own word (${formatPercent(oddsOf(own))}).`;

@@ -103,7 +103,7 @@ export const TOPICS = {
   ],
   highlights: [
     {title: 'Words of this page', lines: [
-      ['marked', 'a word or a sign at which the model’s first choice was something else'],
+      ['marked', 'one of the words and signs that were not the model’s first choice; the slider sets how many, and the first 4 tokens come last, unless there is an instruction'],
       ['underlined', 'the stronger the line, the less certain the model was there'],
       TOKEN,
       ['fits', 'an alternative after which your next words can stay'],

@@ -728,6 +728,8 @@ export interface MarkedWord {
   before: number;
   /** The word before, and `begun`. */
   given: string;
+  /** Whether `entry` is among the first tokens of a text without an instruction. */
+  early: boolean;
 }
 
 // Internals tab.

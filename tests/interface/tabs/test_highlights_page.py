@@ -14,7 +14,7 @@ import pytest
 from interface import ModelLoader
 from interface.tabs.highlights.text_analysis import MOST_TEXT, HighlightsRequest, HighlightsService
 from lookahead_core import Document, Model
-from lookahead_core.analysis.highlight_results import HighlightEntry
+from lookahead_core.analysis.highlight_results import HighlightEntry, Highlights
 from lookahead_core.analysis.highlights import highlights
 from lookahead_core.analysis.replacements import MAX_LIKELIHOOD_RATIO, drop_in
 from tests.support import browser as browsers
@@ -199,6 +199,15 @@ def test_no_marked_word_was_the_first_choice_and_at_first_each_was_far_less_like
     assert "first" not in every and "2nd" in every
 
 
+EARLY_TOKENS = 4
+"""What is among so many first tokens of a text is marked last on the page."""
+
+
+def in_order_of_page(found: Highlights) -> list[HighlightEntry]:
+    """The marks in the order in which the page shows them."""
+    return sorted(found.marks, key=lambda entry: entry.first_token < EARLY_TOKENS)
+
+
 CHECKED = """() => {
   const verdicts = [...document.querySelectorAll('#highlights-about .verdict')];
   return verdicts.length && verdicts.every(one => one.textContent !== '…');
@@ -217,7 +226,7 @@ def label_of(alternative: str) -> str:
 def test_a_card_without_figures_holds_one_sentence_and_the_alternatives(visit: Visit, default_model: Model) -> None:
     visit.analyse(TEXT)
     about, document = visit.page.locator("#highlights-about"), Document(default_model, TEXT)
-    entry = highlights(document).marks[0]
+    entry = in_order_of_page(highlights(document))[0]
     fits = drop_in(document, entry, entry.alternatives)
     visit.page.locator("#highlights [data-marked]", has_text=TEXT[slice(*entry.word)].strip()).first.hover()
     visit.page.wait_for_function(CHECKED)
@@ -256,13 +265,14 @@ def test_the_card_of_a_word_near_the_beginning_says_that_little_stands_before_it
 def test_the_first_highlights_appear_and_the_slider_sends_no_request(visit: Visit, default_model: Model) -> None:
     visit.analyse(TEXT)
     found = highlights(Document(default_model, TEXT))
-    surprising = [entry for entry in found.marks if likelier(entry) >= 10]
+    surprising = [e for e in found.marks if likelier(e) >= 10 and e.first_token >= EARLY_TOKENS]
+    assert any(likelier(entry) >= 10 and entry.first_token < EARLY_TOKENS for entry in found.marks)
     assert 2 < len(marked(visit)) == min(10, len(surprising)) < len(found.marks)
     browsers.wait_until_idle()
     passes, asked = default_model.engine.passes, len(visit.asked)
-    for count in (1, len(found.marks), 3):
+    for count in (len(surprising), 1, len(found.marks), 3):
         visit.page.locator("#highlights-count").fill(str(count))
-        words = sorted(found.marks[:count], key=lambda entry: entry.start)
+        words = sorted(in_order_of_page(found)[:count], key=lambda entry: entry.start)
         assert marked(visit) == [TEXT[slice(*entry.word)].strip() for entry in words]
     visit.wait_until_asked()
     assert (default_model.engine.passes, len(visit.asked)) == (passes, asked)
@@ -273,7 +283,7 @@ def test_the_first_highlights_appear_and_the_slider_sends_no_request(visit: Visi
 def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Visit, default_model: Model) -> None:
     visit.analyse(TEXT)
     document = Document(default_model, TEXT)
-    entry = highlights(document).marks[0]
+    entry = in_order_of_page(highlights(document))[0]
     fits = drop_in(document, entry, entry.alternatives)
     visit.page.locator("#highlights-with-figures").check()
     word, about = visit.page.locator("#highlights [data-marked]"), visit.page.locator("#highlights-about")
@@ -521,7 +531,7 @@ def test_each_alternative_shows_the_probability_of_the_following_words(visit: Vi
     visit.analyse(TEXT)
     document = Document(default_model, TEXT)
     found = highlights(document)
-    entry = found.marks[0]
+    entry = in_order_of_page(found)[0]
     fits = drop_in(document, entry, entry.alternatives)
     visit.page.locator("#highlights-with-figures").check()
     about = visit.page.locator("#highlights-about")
@@ -532,7 +542,8 @@ def test_each_alternative_shows_the_probability_of_the_following_words(visit: Vi
     logs = [known[0].own_logprob, *(fit.logprob for fit in known)]
     own, *expected = visit.page.evaluate(PERCENT, [math.exp(log or 0) for log in logs])
     said = about.locator(".following").inner_text()
-    assert said == f"Then: your next words, “{fits[0].following.strip()}”. After your own word {own}."
+    assert f"the chance of your next words, “{fits[0].following.strip()}”, after it" in said
+    assert said.endswith(f"than after your own word ({own}).")
     after = [text.replace("\u00a0", " ") for text in about.locator("li .after").all_inner_texts()]
     assert len(after) == len(fits) == len(known)
     for fit, text, figure in zip(known, after, expected, strict=True):
@@ -560,7 +571,10 @@ def test_the_factor_for_the_following_words_has_few_digits(tiny: Visit) -> None:
         "then 14 %, as likely", "then 37 %, 2.7 × likelier", "then 4.1 %, 3.3 × rarer", "then 0.01 %, 1,100 × rarer",
         "then < 0.0001 %, > 100,000 × rarer", "",
     ]  # fmt: skip
-    assert line.replace("\u00a0", " ") == "Then: your next words, “sat↵there”. After your own word 14 %."
+    assert line.replace("\u00a0", " ") == (
+        "Beside each alternative: its chance, then the chance of your next words, “sat↵there”, after it, and how much "
+        "rarer or likelier they are there than after your own word (14 %)."
+    )
 
 
 TOLD = importing("""async entry => {
@@ -634,21 +648,6 @@ COVERS_NEXT = """() => {
 }"""
 
 
-@in_a_browser
-def test_in_a_small_window_the_card_of_a_word_leaves_next_highlight_free(tiny: Visit) -> None:
-    page = tiny.page
-    page.set_viewport_size({"width": 911, "height": 512})
-    tiny.analyse(TEXT)
-    page.evaluate("scrollTo(0, 0)")
-    words = page.locator("#highlights .word")
-    for index in (1, 3):
-        words.nth(index).hover()
-        page.locator("#highlights-about").wait_for(state="visible")
-        page.wait_for_function(CHECKED)
-        assert not page.evaluate(COVERS_NEXT)
-    page.set_viewport_size({"width": 1280, "height": 720})
-
-
 COVERS_WORD = """() => {
   const card = document.querySelector('#highlights-about').getBoundingClientRect();
   const lines = document.querySelector('#highlights .word[data-shown]').getClientRects();
@@ -719,6 +718,21 @@ def test_next_highlight_waits_while_the_text_is_analysed_again(tiny: Visit) -> N
     assert following.is_disabled(), "also after the slider was moved"
     page.wait_for_selector("#highlights[data-state=settled]:not([data-stale])", timeout=PATIENCE)
     expect(following).to_be_enabled()
+
+
+@in_a_browser
+def test_in_a_small_window_the_card_of_a_word_leaves_next_highlight_free(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(TEXT)
+    page.evaluate("scrollTo(0, 0)")
+    words = page.locator("#highlights .word")
+    for index in (1, 3):
+        words.nth(index).hover()
+        page.locator("#highlights-about").wait_for(state="visible")
+        page.wait_for_function(CHECKED)
+        assert not page.evaluate(COVERS_NEXT)
+    page.set_viewport_size({"width": 1280, "height": 720})
 
 
 @in_a_browser

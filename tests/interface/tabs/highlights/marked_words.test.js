@@ -3,7 +3,7 @@ import {test} from 'node:test';
 
 import {markedEntries, markedWords, relativeEntropies, replacedPart} from '../../../../interface/tabs/highlights/marked_words.js';
 
-const entry = (token, from, more = {}) => ({token, word: [from, from + 9], entropy: 1, ...more});
+const entry = (token, from, more = {}) => ({token, ids: [1], word: [from, from + 9], entropy: 1, ...more});
 
 test('a word consists of its tokens', () => {
   const words = markedWords({entries: [entry('On', 0), entry('ce', 0), entry(' up', 4)], marks: []});
@@ -16,6 +16,15 @@ test('a word shows the entry that is marked, with its rank, else its first one',
   assert.deepEqual([once.entry, once.rank], [entries[1], 1]);
   assert.deepEqual([up.entry, up.rank], [entries[2], Infinity]);
   assert.deepEqual([a.entry, a.rank], [entries[3], 0]);
+});
+
+test('words with fewer than four tokens before them have the last ranks, but not after an instruction', () => {
+  const entries = ['It', ' was', '🙂', ' so', ' dark', ' there'].map((token, at) => entry(token, 10 * at, token === '🙂' ? {ids: [1, 2]} : {}));
+  const view = {entries, marks: [1, 4, 2, 3, 5]}, ranks = words => words.map(({rank}) => rank);
+  assert.deepEqual(ranks(markedWords(view)), [Infinity, 3, 4, 1, 0, 2], 'the sign has two tokens: four stand before “so”');
+  assert.deepEqual(markedWords(view).map(({early}) => early), [true, true, true, false, false, false]);
+  assert.deepEqual(ranks(markedWords(view, true)), [Infinity, 0, 2, 3, 1, 4]);
+  assert.ok(markedWords(view, true).every(({early}) => !early));
 });
 
 test('the entries of the first highlights are those of the words that are marked', () => {
