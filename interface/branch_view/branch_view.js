@@ -16,7 +16,7 @@ import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
 import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
-import {editOf, replacementText} from '../web/core/row_edits.js';
+import {NOTHING_TYPED, editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
 import {listenToHolds} from '../web/ui/holds.js';
 import {markAwaited, markInert, markPrefetched, nameRows, paintRows} from './paint_rows.js';
@@ -469,6 +469,7 @@ export class BranchView {
    */
   #change(row, piece, typed) {
     const text = replacementText(row.pieces[piece].text, typed);
+    if (!typed) this.refuse(NOTHING_TYPED);
     if (text === null) return;
     const detail = editOf(row, piece, text);
     if (!isInert(this.state, row) && dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) {

@@ -7,6 +7,7 @@ import {
 import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
 import {paintFigure} from './paint_rows.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
+import {areAdded} from '../web/core/shares.js';
 import {steeringSentence} from '../web/core/word_odds.js';
 
 /**
@@ -16,7 +17,7 @@ import {steeringSentence} from '../web/core/word_odds.js';
  *   out other tokens than those that are awaited
  */
 export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
-  const own = drawn.rows.filter(row => !row.extra), stack = find(cover, '.stack');
+  const own = drawn.rows.filter(row => !row.extra), stack = find(cover, '.stack'), ofTokens = drawn.wordError === null;   // words exclude each other
   cover.hidden = !drawn.count;
   setAttribute(cover, 'data-coverage', drawn.coverage.p);
   setAttribute(cover, 'data-stored', stored);
@@ -31,10 +32,10 @@ export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   setText(odds, steeringSentence(drawn));
   odds.hidden = !drawn.word;
   trimChildren(stack, own.length);
-  const slices = childrenOf(stack);
+  const slices = childrenOf(stack), added = areAdded(own);
   own.forEach((row, index) => {
     const slice = slices[index] ?? appendNew(stack, 'i');
-    slice.hidden = row.share.p === 0;
+    slice.hidden = row.share.p === 0 || (ofTokens && !added[index]);
     slice.style.width = `${100 * row.share.p}%`;
     slice.style.opacity = String(1 - 0.7 * index / own.length);
   });

@@ -127,8 +127,8 @@ export const notableCount = (words, most) =>
   Math.min(most, words.filter(({rank, entry, early}) => rank < Infinity && !early && timesLikelier(entry) >= NOTABLE_TIMES).length);
 
 /**
- * The end of the sentence "10 places are marked, …": of how many, and how much likelier than each of the shown words the
- * model's first choice was.
+ * What follows "10 places are marked, ": of how many, and how much likelier than each of the shown words the model's first choice
+ * was.
  * @param {MarkedWord[]} words
  * @param {number} count of highlights that are shown
  */
@@ -136,9 +136,8 @@ export function thresholdSentence(words, count) {
   const marked = words.filter(({rank}) => rank < Infinity), shown = marked.filter(({rank}) => rank < count);
   if (!marked.length) return '';
   const least = Math.min(...shown.map(({entry}) => timesLikelier(entry)));
-  const all = shown.length === marked.length, hasEarly = marked.some(({early}) => early), areFurthest = !all && !shown.some(({early}) => early);
-  const furthest = areFurthest ? `${shown.length === 1 ? 'the one' : 'those'}${hasEarly ? ' after the first words' : ''} where ` : '';
-  const each = shown.length ? `: ${furthest}its first choice was ${areFurthest ? 'furthest ahead, ' : ''}${boundedTimes(least)} than yours` : '';
+  const all = shown.length === marked.length, where = all ? ':' : shown.length === 1 ? '. There' : '. At each';
+  const each = shown.length ? `${where} its first choice was ${boundedTimes(least)} than yours` : '';
   const which = all ? (marked.length === 1 ? 'the only one' : 'all') : `of ${formatNumber(marked.length)}`;
   return `${which} where the model expected something else${each}`;
 }

@@ -272,7 +272,10 @@ export class HighlightedWords {
     next.dataset.shown = '';
     this.#point(next);
     this.#uncoverNext();
-    this.announce(spokenSentence(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length)));
+    // The only highlight is said again: first its sentence is cleared.
+    this.announce('');
+    const sentence = spokenSentence(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length));
+    requestAnimationFrame(() => this.announce(sentence));
   }
 
   /**

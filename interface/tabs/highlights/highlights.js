@@ -224,6 +224,7 @@ class HighlightsTab {
     this.#allowNext();
     this.countCaption.textContent = markedSentence(this.found?.words ?? [], count);
     this.words.mark(count);
+    this.line.announce('');   // what was said of a highlight, its number among others
     this.#markRows();
   }
 

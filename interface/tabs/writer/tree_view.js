@@ -67,7 +67,9 @@ export class TreeView extends EventTarget {
     this.branches = branches;
     this.svg = find(panel, '.tree-drawing', SVGSVGElement);
     this.painter = new TreePainter(this.svg);
-    this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, {onResize: () => this.#schedule()});
+    this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, {
+      onResize: () => this.#schedule(), anchor: () => this.painter.layout?.nodes.find(({node}) => node === this.#described) ?? null,
+    });
     this.viewport.connect(find(panel, '.zooms'));
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
       activate: (node, choice, source) => this.#activate(node, choice, source),
@@ -278,7 +280,7 @@ export class TreeView extends EventTarget {
     const {branch, piece} = node?.piece ?? {};
     this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert && !this.#isDelayed ? {branch, piece} : null);
     const nodes = this.painter.layout?.nodes ?? [], before = nodes.find(laid => laid.node === node)?.parent?.node.text;
-    setText(find(this.panel, '.tree-says'), node ? nodeSentence(node, before) : this.#sentence(nodes));
+    setText(find(this.panel, '.tree-says'), node ? nodeSentence(node, before, isPinned && this.viewport.isTooSmall) : this.#sentence(nodes));
     this.#showBan();
   }
 

@@ -12,6 +12,9 @@ export const MOST_EDITS = 8;   // of one view, as the server allows
 
 const CLOSING = /^[.,;:!?…)\]”»]+$/;
 
+/** Said where a field for the change of a token was emptied. */
+export const NOTHING_TYPED = 'Nothing was changed: no text was written in place of the token.';
+
 /**
  * The text that replaces a token. A typed word or number keeps the leading white space of the token; a word that replaces a
  * closing sign, as a comma, gets a space. A sign, or a text with white space of its own, is taken as it was typed. Null if

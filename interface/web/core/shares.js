@@ -75,6 +75,15 @@ export function oddsTogether(rows, shares = rows.map(row => row.share)) {
   return oddsOfAny([...paths].filter(([key]) => !continuesAnother(key, paths)).map(([, share]) => share));
 }
 
+/**
+ * For each row, whether it adds to what the rows hold together: not if it continues another one, or is the same as one before it.
+ * @param {Pick<Row, 'ids'>[]} rows
+ */
+export function areAdded(rows) {
+  const keys = rows.map(row => row.ids.join(' ')), paths = new Set(keys);
+  return keys.map((key, index) => keys.indexOf(key) === index && !continuesAnother(key, paths));
+}
+
 const MOST_WORD_ERROR = 0.0011;   // the share of a word that is less certain is shown as a bound
 const ROUNDING = 2e-6;            // of a lower bound, since the server rounds shares and errors
 
@@ -125,7 +134,7 @@ export const sumOf = numbers => numbers.reduce((all, one) => all + one, 0);
 /**
  * Whether a path continues another one, whose share includes it.
  * @param {string} key
- * @param {Map<string, Odds>} paths
+ * @param {{has: (key: string) => boolean}} paths
  */
 function continuesAnother(key, paths) {
   for (let end = key.lastIndexOf(' '); end > 0; end = key.lastIndexOf(' ', end - 1))

@@ -82,18 +82,20 @@ const partsAfter = ({children}) => children.filter(({state}) => state === 'ahead
  * What a node is and what choosing it does, as one line.
  * @param {TreeNode} node
  * @param {string} [before] the text of its parent
+ * @param {boolean} [isTooSmall] whether a tap only reads it, as its words cannot be seen
  */
-export function nodeSentence(node, before = '') {
+export function nodeSentence(node, before = '', isTooSmall = false) {
   const {state, text, odds, here} = node, letters = continuedLetters(before, text), joined = letters && `${letters}·`;
   const named = text ? quotedText(text.length > 60 ? `…${text.slice(-60)}` : `${joined}${text}`) : 'The start';
   const chance = odds ? ` ${formatPercent(odds)} after the text before it.` : '';
+  const choose = (/** @type {string} */ what) => (isTooSmall ? ' Zoom in with “+” to choose it.' : ` Choose it to ${what}`);
   if (here) return `Here your text ends.${forkClause(node)}`;
   if (state === 'rest') return `${formatPercent(odds ?? {p: 0})}: what none of the branches drawn here begins with.`;
   if (state === 'end') return `${formatPercent(odds ?? {p: 0})}: here the text would end. An ending inserts nothing.`;
-  if (state === 'seen') return `${named} was seen and not taken.${chance} Choose it to go back to where it was seen.`;
-  if (state === 'left') return `${named} was left behind.${chance} Choose it to go there; nothing is lost.`;
-  if (state === 'ahead') return `${named}${chance || '.'}${forkClause(node)} Choose it to insert the text up to here.`;
-  return `${named}${text ? ` was ${STATES[state]}.` : '.'}${chance} Choose it to go back to here; nothing is lost.`;
+  if (state === 'seen') return `${named} was seen and not taken.${chance}${choose('go back to where it was seen.')}`;
+  if (state === 'left') return `${named} was left behind.${chance}${choose('go there; nothing is lost.')}`;
+  if (state === 'ahead') return `${named}${chance || '.'}${forkClause(node)}${choose('insert the text up to here.')}`;
+  return `${named}${text ? ` was ${STATES[state]}.` : '.'}${chance}${choose('go back to here; nothing is lost.')}`;
 }
 
 /**

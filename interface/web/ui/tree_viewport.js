@@ -19,6 +19,7 @@ export class TreeViewport {
   /** @type {number | undefined} */
   #height;
   #largest;
+  #anchor;
   #least = READABLE;
   #chosen = false;    // whether a person has chosen the scale
   #fits = false;      // whether all is to be seen, however small
@@ -28,15 +29,17 @@ export class TreeViewport {
   /**
    * @param {HTMLElement} scroll
    * @param {SVGElement} svg the drawing; another one may take its place
-   * @param {{onResize?: () => void, height?: number, largest?: number}} [options] `onResize`: called when the area has another
-   *   size; `height`: pixels that a drawing is fitted into where the area is as high as the drawing; `largest`: scale of a drawing
-   *   that is fitted
+   * @param {{onResize?: () => void, height?: number, largest?: number, anchor?: () => {x: number, y: number} | null}} [options]
+   *   `onResize`: called when the area has another size; `height`: pixels that a drawing is fitted into where the area is as high
+   *   as the drawing; `largest`: scale of a drawing that is fitted; `anchor`: a point of the drawing that the buttons zoom around;
+   *   null if there is none
    */
-  constructor(scroll, svg, {onResize = () => {}, height, largest = LARGEST} = {}) {
+  constructor(scroll, svg, {onResize = () => {}, height, largest = LARGEST, anchor = () => null} = {}) {
     this.scroll = scroll;
     this.svg = svg;
     this.#height = height;
     this.#largest = largest;
+    this.#anchor = anchor;
     scroll.addEventListener('wheel', event => this.#onWheel(event), {passive: false});
     scroll.addEventListener('pointerdown', event => this.#onDown(event));
     scroll.addEventListener('pointermove', event => this.#onMove(event));
@@ -96,10 +99,17 @@ export class TreeViewport {
     this.#fits = false;
   }
 
-  /** From a drawing that is too small for words, one step in leads to letters that can be read. @param {'in' | 'out'} direction */
+  /**
+   * From a drawing that is too small for words, one step in leads to letters that can be read. Without an anchor the middle of what
+   * is seen of the drawing stays where it is, or its beginning if that is seen.
+   * @param {'in' | 'out'} direction
+   */
   step(direction) {
-    const {clientWidth, clientHeight} = this.scroll, larger = this.isTooSmall ? READABLE / this.scale : STEP;
-    this.#zoom(direction === 'in' ? larger : 1 / STEP, clientWidth / 2, clientHeight / 2);
+    const {clientWidth, clientHeight, scrollLeft, scrollTop} = this.scroll, larger = this.isTooSmall ? READABLE / this.scale : STEP;
+    const height = (this.#drawing?.height ?? 0) * this.scale, anchor = this.#anchor();
+    const x = anchor ? anchor.x * this.scale - scrollLeft : scrollLeft ? clientWidth / 2 : 0;
+    const y = anchor ? anchor.y * this.scale - scrollTop : Math.min(clientHeight, height - scrollTop) / 2;
+    this.#zoom(direction === 'in' ? larger : 1 / STEP, x, y);
   }
 
   /**

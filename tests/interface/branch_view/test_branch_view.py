@@ -691,6 +691,19 @@ def test_rows_and_tokens_carry_what_they_are(bench: Bench) -> None:
     )
 
 
+def test_a_row_that_was_drawn_twice_has_one_part_of_the_bar_of_coverage(bench: Bench) -> None:
+    view = likely()
+    view["asked"]["mode"] = "sampled"
+    first, last = view["branches"][0], view["branches"][-1]
+    view["branches"][1] = first
+    view["branches"][2] = {**last, **{name: last[name][:2] for name in ("ids", "logprobs", "pieces")}}
+    bench.show(view)
+    parts = "all => all.map(one => (one.hidden ? 0 : parseFloat(one.style.width) / 100))"
+    widths = bench.page.locator("#coverage .stack i").evaluate_all(parts)
+    assert sum(widths) == pytest.approx(bench.coverage, rel=1e-3)
+    assert sum(width > 0 for width in widths) == 3
+
+
 def test_rows_from_the_tenth_on_have_no_number(bench: Bench) -> None:
     bench.show(likely(12, 2))
     assert bench.all("#branches .branch kbd") == [*map(str, range(1, 10)), "", "", ""]

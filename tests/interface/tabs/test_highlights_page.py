@@ -779,6 +779,13 @@ def test_a_marked_word_is_described_without_its_card_by_what_next_highlight_anno
     assert words.nth(1).get_attribute("aria-description") == said, "the card of a word leaves it as it was"
     page.locator("#highlights-count").fill("1")
     expect(described).to_have_count(1)
+    expect(page.locator(".read .announcement")).to_be_empty()
+    tiny.listen(".read .announcement")
+    page.locator("#highlights-next").focus()
+    for times in (1, 2):
+        page.keyboard.press("Enter")
+        heard = "times => spoken.filter(said => said.includes('Highlight 1 of 1.')).length === times"
+        page.wait_for_function(heard, arg=times)
 
 
 @in_a_browser

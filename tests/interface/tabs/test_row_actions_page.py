@@ -450,6 +450,15 @@ def change(visit: Visit, *keys: str) -> None:
     expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
 
 
+def test_a_token_in_whose_place_nothing_is_written_stays_and_the_page_says_so(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown", "F2")
+    visit.page.locator(".row-editor").fill("")
+    press(visit, "Enter")
+    wait_until_announced(visit, "Nothing was changed: no text was written in place of the token.")
+    expect(visit.page.locator("#branches [data-edited]")).to_have_count(0)
+
+
 def test_a_changed_row_goes_with_a_ban_of_its_own_word_and_while_rows_lead_to_a_word(visit: Visit) -> None:
     write(visit)
     change(visit, "Alt+ArrowDown", "ArrowRight")

@@ -626,13 +626,37 @@ def test_a_tap_on_a_box_too_small_for_words_reads_it_and_inserts_nothing(phone: 
     expect(phone.page.locator("#tree .too-small")).to_be_visible()
     for node in (nodes(phone, "ahead").first, nodes(phone, "ahead").nth(1)):
         node.tap()
-        expect(said).to_contain_text("insert the text up to here.")
+        expect(said).to_contain_text("Zoom in with “+” to choose it.")
         phone.page.wait_for_timeout(500)
-        expect(said).to_contain_text("insert the text up to here.")
+        expect(said).to_contain_text("Zoom in with “+” to choose it.")
         assert phone.text == PROMPT
     phone.page.locator("#tree .zoom-in").tap()
     node.tap()
     phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=PROMPT)
+
+
+IS_SEEN = """node => {
+  const {left, right, top, bottom} = node.getBoundingClientRect();
+  const area = node.closest('.tree-scroll').getBoundingClientRect();
+  return left < area.right && right > area.left && top < area.bottom && bottom > area.top;
+}"""
+
+
+def test_the_buttons_zoom_around_the_beginning_of_the_tree_or_the_box_that_was_tapped(phone: Visit) -> None:
+    draw_on_a_phone(phone, depth=40)
+    page, zoom_in = phone.page, phone.page.locator("#tree .zoom-in")
+    page.locator("#tree .fit").tap()
+    page.wait_for_timeout(300)
+    for _ in range(3):
+        zoom_in.tap()
+        assert phone.page.locator("#tree .node").first.evaluate(IS_SEEN), "the tree begins in sight"
+    page.locator("#tree .fit").tap()
+    page.wait_for_timeout(300)
+    last = nodes(phone, "ahead").last
+    last.tap()
+    expect(page.locator("#tree .tree-says")).to_contain_text("Zoom in")
+    zoom_in.tap()
+    assert last.evaluate(IS_SEEN)
 
 
 @pytest.mark.parametrize("shape", ["tree", "river"])

@@ -404,10 +404,11 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
     places = (
-        "a place where a text goes on in several ways: right after your text, at the bracket; or later, at a forked "
-        "line in a row."
+        "a place where a text goes on in several ways: all rows part at the bracket; two can part later: “saw a ship”, "
+        "“saw a light”."
     )
-    expect(meaning).to_have_text(places, use_inner_text=True)
+    expect(meaning).to_have_text(places)
+    expect(meaning.locator(".fork")).to_be_visible()
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
     visit.wait_until_settled()

@@ -159,8 +159,8 @@ const threshold = (words, count) => said(sentences.thresholdSentence(words, coun
 
 test('the threshold is how much likelier the first choice was than the least surprising of the shown words', () => {
   const words = [marked(1, 499), never, marked(0, 4617.9), marked(2, 2.57)], first = 'its first choice was';
-  assert.equal(threshold(words, 1), `of 3 where the model expected something else: the one where ${first} furthest ahead, at least 4,600 times likelier than yours`);
-  assert.equal(threshold(words, 2), `of 3 where the model expected something else: those where ${first} furthest ahead, at least 490 times likelier than yours`);
+  assert.equal(threshold(words, 1), `of 3 where the model expected something else. There ${first} at least 4,600 times likelier than yours`);
+  assert.equal(threshold(words, 2), `of 3 where the model expected something else. At each ${first} at least 490 times likelier than yours`);
   assert.equal(threshold(words, 3), `all where the model expected something else: ${first} at least 2.5 times likelier than yours`);
   assert.equal(threshold(words, 0), 'of 3 where the model expected something else');
   assert.equal(threshold([marked(0, 10)], 1), `the only one where the model expected something else: ${first} at least 10 times likelier than yours`);
@@ -172,10 +172,10 @@ test('the threshold is how much likelier the first choice was than the least sur
 
 test('where early words are not shown, the threshold is that of the words after them', () => {
   const words = [{...marked(2, 900), early: true}, marked(1, 30), marked(0, 499)], first = 'its first choice was';
-  assert.equal(threshold(words, 1), `of 3 where the model expected something else: the one after the first words where ${first} furthest ahead, at least 490 times likelier than yours`);
-  assert.match(threshold(words, 2), /: those after the first words where its first choice was furthest ahead, at least 30 times/);
+  assert.equal(threshold(words, 1), `of 3 where the model expected something else. There ${first} at least 490 times likelier than yours`);
+  assert.match(threshold(words, 2), /else\. At each its first choice was at least 30 times/);
   assert.equal(threshold(words, 3), `all where the model expected something else: ${first} at least 30 times likelier than yours`);
-  assert.equal(threshold([{...marked(3, 20), early: true}, ...words], 3), `of 4 where the model expected something else: ${first} at least 30 times likelier than yours`);
+  assert.equal(threshold([{...marked(3, 20), early: true}, ...words], 3), `of 4 where the model expected something else. At each ${first} at least 30 times likelier than yours`);
   assert.equal(sentences.notableCount(words, 10), 2, 'at first, no early word is marked');
 });
 
@@ -212,8 +212,8 @@ test('the figure of a highlighted word is the chance of the part that its card s
 test('what is announced says how many places are marked, words and signs, of how many, and by which threshold', () => {
   const words = [marked(1, 50), never, marked(0, 1000), marked(2, 4)], first = 'its first choice was';
   const announced = count => said(sentences.markedSentence(words, count));
-  assert.equal(announced(2), `2 places are marked, of 3 where the model expected something else: those where ${first} furthest ahead, at least 50 times likelier than yours.`);
-  assert.equal(announced(1), `1 place is marked, of 3 where the model expected something else: the one where ${first} furthest ahead, at least 1,000 times likelier than yours.`);
+  assert.equal(announced(2), `2 places are marked, of 3 where the model expected something else. At each ${first} at least 50 times likelier than yours.`);
+  assert.equal(announced(1), `1 place is marked, of 3 where the model expected something else. There ${first} at least 1,000 times likelier than yours.`);
   assert.equal(announced(0), '0 places are marked, of 3 where the model expected something else.');
   assert.equal(sentences.markedSentence([never], 0), '', 'there is nothing to mark');
 });
