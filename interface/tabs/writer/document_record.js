@@ -122,10 +122,10 @@ function stepFrom(value) {
  */
 function abandonedFrom(value, steps) {
   if (!isChange(value) || !isCount(value.at) || value.at > steps || !isSpan(value.caret)) return null;
-  const {at, start, removed, inserted, caret, time} = value;
+  const {at, start, removed, inserted, caret, time} = value, accepted = acceptedFrom(value.accepted, Infinity);
   return {
     at, start, removed, inserted, caret, time, marks: spansFrom(value.marks, inserted.length), context: labelOf(value.context),
-    ...authorsFrom(value.authors),
+    ...authorsFrom(value.authors), ...(accepted?.length ? {accepted} : {}),
   };
 }
 

@@ -3,6 +3,7 @@
  * @import {AbandonedText, AcceptedSpan, AuthorRun, ConversationState, HistoryState, HistoryStep, Moment, NewStep, Span, TextState, Turn}
  *   from './types.d.ts'
  */
+import {AcceptedTrail} from './accepted_trail.js';
 import {agreeWithSpans, changeWithAuthors, earlierRuns, lengthOfRuns, runsAfterChange, runsAfterStep, runsWithin} from './authorship.js';
 import {applyChange, changeBetween, changeFits, inverseChange, lengthDifference, removesWords} from './difference.js';
 import {redoSpans, spansAfterChange, spansPatch, spansWithin, undoSpans} from './chosen_spans.js';
@@ -201,11 +202,12 @@ export class EditHistory {
    * The document as it was at a moment; null if that is no longer known.
    * @param {Moment} moment
    * @param {TextState} state
-   * @returns {TextState & {caret: Span} | null}
+   * @returns {TextState & {caret: Span, accepted?: AcceptedSpan[]} | null} `accepted`: the accepted pieces of an abandoned text, where
+   *   there are any
    */
   goal(moment, state) {
     const found = this.#goal(moment, state);
-    return found && {text: found.text, spans: found.spans, earlier: found.earlier, caret: found.caret};
+    return found && {text: found.text, spans: found.spans, earlier: found.earlier, caret: found.caret, ...(found.accepted ? {accepted: found.accepted} : {})};
   }
 
   /**
@@ -218,13 +220,13 @@ export class EditHistory {
   /**
    * @param {Moment} moment
    * @param {TextState} state
-   * @returns {AuthoredState & {caret: Span} | null}
+   * @returns {AuthoredState & {caret: Span, accepted?: AcceptedSpan[]} | null}
    */
   #goal(moment, state) {
     if (moment.kind !== 'left') return this.#stateAt(moment.at ?? 0, state);
     const entry = this.left[moment.index ?? -1], then = entry && this.#stateAt(entry.at, state);
     if (!then || !changeFits(then.text, entry)) return null;
-    return {...restoredState(then, entry), caret: entry.caret};
+    return {...restoredState(then, entry), caret: entry.caret, accepted: entry.accepted};
   }
 
   /**
@@ -376,7 +378,7 @@ export class EditHistory {
     for (const [index, step] of gone.entries()) {
       const next = gone[index + 1], at = this.position + index + 1;
       // After a turn the box is empty, or has the copy of a message.
-      if (!next || (!step.turn && isLostBy(next))) this.#keepAbandoned(state, this.#stateAt(at, state), step);
+      if (!next || (!step.turn && isLostBy(next))) this.#keepAbandoned(state, at);
     }
     this.steps.length = this.position;
   }
@@ -387,22 +389,24 @@ export class EditHistory {
    * @returns {AbandonedText}
    */
   #fromHere(state, entry) {
-    const then = this.#stateAt(entry.at, state), {caret, time, context} = entry;
-    return {caret, time, context, ...changeOfState(this.#stateAt(this.position, state), restoredState(then, entry)), at: this.position};
+    const then = this.#stateAt(entry.at, state), {caret, time, context, accepted} = entry;
+    return {caret, time, context, ...(accepted ? {accepted} : {}), ...changeOfState(this.#stateAt(this.position, state), restoredState(then, entry)), at: this.position};
   }
 
   /**
    * @param {TextState} state
-   * @param {AuthoredState} tip the state that is abandoned
-   * @param {HistoryStep} step that led there
+   * @param {number} position after which the text is abandoned
    */
-  #keepAbandoned(state, tip, {after, time}) {
+  #keepAbandoned(state, position) {
+    const tip = this.#stateAt(position, state), {after, time} = this.steps[position - 1], trail = new AcceptedTrail();
+    trail.restoreFrom({steps: this.steps, position}, 0);
     const found = changeOfState(this.#stateAt(this.position, state), tip);
     if (!changeBetween(state.text, tip.text).inserted && !found.turn) return;
     /** @param {AbandonedText} entry */
     const isKnown = entry => entry.at === this.position && entry.start === found.start && entry.removed === found.removed
       && entry.inserted === found.inserted && entry.turn?.after === found.turn?.after;
-    const entry = {...found, at: this.position, caret: after, time, context: contextBefore(state.text, found.start)};
+    const accepted = trail.spans.filter(({end}) => end > found.start);
+    const entry = {...found, at: this.position, caret: after, time, context: contextBefore(state.text, found.start), ...(accepted.length ? {accepted} : {})};
     this.left = [...this.left.filter(older => !isKnown(older)), entry].slice(-MOST_ABANDONED);
   }
 

@@ -512,6 +512,8 @@ export interface AbandonedText extends Change {
   turn?: Turn;
   /** The authors of the inserted text. */
   authors?: AuthorRun[];
+  /** The accepted pieces of the whole text that end in what was inserted, where there are any. */
+  accepted?: AcceptedSpan[];
 }
 
 /** The steps of a document, and the authors of the text before the first step, where they are known. */

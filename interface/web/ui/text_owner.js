@@ -6,7 +6,7 @@
 // - `caret` {caret, selected}: at every move of the caret.
 // - `side` {verb, step}: a step beside the text is taken, undone or redone.
 /**
- * @import {AbandonedText, AcceptedPiece, AuthorRun, Change, ConversationState, DraftState, HistoryState, Moment, NewStep, Span, TextState}
+ * @import {AbandonedText, AcceptedPiece, AcceptedSpan, AuthorRun, Change, ConversationState, DraftState, HistoryState, Moment, NewStep, Span, TextState}
  *   from '../core/types.d.ts'
  */
 import {AcceptedTrail} from '../core/accepted_trail.js';
@@ -310,7 +310,7 @@ export class TextOwner extends EventTarget {
 
   /**
    * Write a text with its spans as one step.
-   * @param {TextState & {caret: Span}} goal
+   * @param {TextState & {caret: Span, accepted?: AcceptedSpan[]}} goal `accepted`: pieces of the text that are accepted again
    * @param {AuthorRun[]} [authors] of the whole text, where they are known
    * @param {HistoryState} [past] the steps that made the text: the tokens that were accepted in it are accepted again
    */
@@ -323,6 +323,7 @@ export class TextOwner extends EventTarget {
       this.#record(step, [], {spans: goal.spans, authors});
     }
     if (past) this.#trail.addFrom(past, this.revision + 1);
+    if (goal.accepted) this.#trail.addMissing(goal.accepted, this.revision + 1);
     if (change.removed || change.inserted) this.#history.keepAccepted(this.#trail.spans);
     this.#makeRevision('reenter', movedText(change));
   }

@@ -839,3 +839,28 @@ def test_why_a_row_has_no_share_stays_in_sight_at_the_end_of_a_long_row(visit: V
     row.locator(".token").last.focus()
     token, note = row.locator(".token").last.bounding_box(), row.locator(".stopped").last.bounding_box()
     assert token["x"] + token["width"] <= note["x"] + 1
+
+
+ROWS = """() => [...document.querySelectorAll('#branches .branch')].map(row =>
+  [row.dataset.share, ...[...row.querySelectorAll('.token')].map(token => token.dataset.ids)])"""
+
+
+def test_an_abandoned_text_has_the_rows_that_it_had_also_after_a_reload(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+1")
+    visit.wait_until_settled()
+    text, rows = visit.text, [one[:2] for one in visit.page.evaluate(ROWS)[1:]]
+    press(visit, "Control+z", "Alt+2")
+    visit.wait_until_settled()
+    for reloaded in (False, True):
+        if reloaded:
+            visit.page.reload()
+            visit.page.wait_for_selector("#status[data-state=ready]")
+            visit.wait_until_settled()
+        visit.page.locator("#history").click()
+        visit.page.locator("#history-dialog .moment", has_text="left behind").first.click()
+        visit.wait_until_settled()
+        assert visit.text == text
+        assert {tuple(one) for one in rows} <= {tuple(one[:2]) for one in visit.page.evaluate(ROWS)}
+        press(visit, "Control+z")
+        visit.wait_until_settled()
