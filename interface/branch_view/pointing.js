@@ -2,18 +2,18 @@
 // change or ban a token stand below the rows.
 /** @import {Target} from '../web/core/branch_view_state.js' */
 import {CHOICES, targetOf} from './targets.js';
+import {WayDown} from '../web/ui/way_down.js';
 import {atNextClick, closestTo} from '../web/ui/events.js';
 
 const PASSING = 160;   // milliseconds on a button of another row, or on one that is passed on a way down, before it counts
 const LEAVING = 300;   // milliseconds beside all buttons before nothing is pointed at
-const STEEP = 3;       // pixels that a way down may go to the side for each pixel down
 
 export class Pointing {
   /** @type {HTMLElement | null} */
   button = null;
   isHeld = false;   // whether a finger that rested points at the button
   #mouse = '';      // the last position of the mouse in the window
-  #last = {x: 0, y: 0};   // the same in numbers
+  #way = new WayDown();
   #restsAt = '';    // its position when the rows were replaced below it; until it moves it points at nothing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -54,9 +54,9 @@ export class Pointing {
   #onMove(event) {
     const hasRested = this.#restsAt !== '';
     // On its way down to the note, however slow, the mouse passes: a row counts where it rests.
-    if (this.#timer !== undefined && this.#isOnWayDown(event)) this.#restart();
+    if (this.#timer !== undefined && this.#way.includes(event)) this.#restart();
     this.#mouse = positionOf(event);
-    this.#last = {x: event.clientX, y: event.clientY};
+    this.#way.moved(event);
     if (this.#mouse === this.#restsAt) return;
     this.#restsAt = '';
     if (hasRested) this.#onOver(event);
@@ -71,14 +71,8 @@ export class Pointing {
     }
     const button = closestTo(event, CHOICES), present = this.#present;
     const near = button && !button.closest('.others') && (!present || button.parentElement === present.parentElement);
-    const passes = !near || (present && this.#isOnWayDown(event));
+    const passes = !near || (present && this.#way.includes(event));
     this.#aim(button, !passes ? 0 : button ? PASSING : LEAVING);
-  }
-
-  /** Whether the mouse has moved down since its last move, and not by far more to the side. @param {PointerEvent} event */
-  #isOnWayDown({clientX, clientY}) {
-    const down = clientY - this.#last.y;
-    return down > 0 && Math.abs(clientX - this.#last.x) <= STEEP * down;
   }
 
   /** @param {HTMLElement | null} button @param {number} delay @param {boolean} [isHeld] */

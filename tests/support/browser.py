@@ -87,6 +87,13 @@ CLICK_ONCE_SHOWN = """([selector, button]) => {
   }).observe(document.body, {childList: true, subtree: true});
 }"""
 """Clicks a button in the moment in which an element is first shown, also if all is over when a test would see it."""
+MOVED = """([clientX, clientY]) => {
+  const below = document.elementFromPoint(clientX, clientY);
+  const moved = {clientX, clientY, pointerType: 'mouse', bubbles: true};
+  if (below !== window.lastBelow) below.dispatchEvent(new PointerEvent('pointerover', moved));
+  below.dispatchEvent(new PointerEvent('pointermove', moved));
+  window.lastBelow = below;
+}"""
 LISTEN = """regions => {
   window.spoken = [];
   const regionOf = ({target}) => (target.closest ? target : target.parentElement)?.closest(regions);
@@ -266,6 +273,12 @@ def wait_until_idle() -> None:
         time.sleep(0.02)
 
 
+def middle_of(element: Any) -> tuple[float, float]:
+    """Return the middle of an element in the window."""
+    box = element.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 @dataclass
 class Visit:
     """A page somebody has open, with all that it asked for and complained about."""
@@ -301,10 +314,24 @@ class Visit:
         """From now on record in `window.spoken` what these live regions announce while they are visible, in order."""
         self.page.evaluate(LISTEN, regions)
 
+    def move_slowly(self, start: tuple[float, float], end: tuple[float, float], steps: int = 160) -> None:
+        """Move a mouse in a line by events of the page, whose own clock passes 50 ms at each step.
+
+        A busy computer may take longer for a step. The clock runs on afterwards.
+        """
+        clock = self.page.clock
+        clock.install()
+        clock.pause_at(self.page.evaluate("Date.now()") + 1000)
+        for step in range(1, steps + 1):
+            x, y = (first + (last - first) * step / steps for first, last in zip(start, end, strict=True))
+            self.page.evaluate(MOVED, [x, y])
+            clock.run_for(50)
+        clock.resume()
+
     def hold(self, element: Any) -> None:
         """Rest a finger on an element for 1.2 seconds."""
-        box, session = element.bounding_box(), self.page.context.new_cdp_session(self.page)
-        point = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        (x, y), session = middle_of(element), self.page.context.new_cdp_session(self.page)
+        point = {"x": x, "y": y}
         session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
         self.page.wait_for_timeout(1200)
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})

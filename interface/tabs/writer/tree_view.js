@@ -17,6 +17,7 @@ import {hereIn} from '../../web/core/tree_moves.js';
 import {layoutInArea} from '../../web/core/tree_layout.js';
 import {sessionTree} from '../../web/core/session_tree.js';
 import {setTip} from '../../web/ui/tips.js';
+import {WayDown} from '../../web/ui/way_down.js';
 
 const TYPING_RESTS = 150;   // milliseconds: a paint never comes between two keys
 const PASSING = 160;        // milliseconds on another node before it is described
@@ -51,6 +52,9 @@ export class TreeView extends EventTarget {
   #unannounced = false;              // whether a screen reader has not been told of the drawing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
+  /** @type {TreeNode | null | undefined} */
+  #passed;                           // what is described then
+  #way = new WayDown();
   /** @type {TreeNode | null} */
   #described = null;
   #isDelayed = false;   // whether the drawing waits for complete rows, so that the focus leaves a node that is gone only once
@@ -78,6 +82,7 @@ export class TreeView extends EventTarget {
       ban: () => this.branches.branchView.banPointed(),
       leave: () => this.draft?.box.focus(),
     }});
+    this.svg.addEventListener('pointermove', event => this.#onMove(event));
     this.session = find(panel, '#tree-session', HTMLInputElement);
     for (const label of findAll(panel, '[data-tip]')) setTip(label, label.dataset.tip ?? '');
   }
@@ -261,8 +266,25 @@ export class TreeView extends EventTarget {
    */
   #point(node, byKeyboard = false) {
     clearTimeout(this.#pointTimer);
+    this.#passed = undefined;
     if (byKeyboard || (node && !this.#described)) this.#describe(node);
-    else this.#pointTimer = setTimeout(() => this.#describe(node), node ? PASSING : LEAVING);
+    else this.#pass(node);
+  }
+
+  /** Describe a node, or none, once the mouse has rested there. @param {TreeNode | null} node */
+  #pass(node) {
+    clearTimeout(this.#pointTimer);
+    this.#passed = node;
+    this.#pointTimer = setTimeout(() => {
+      this.#passed = undefined;
+      this.#describe(node);
+    }, node ? PASSING : LEAVING);
+  }
+
+  /** On its way down to the button, however slow, the mouse passes. @param {PointerEvent} event */
+  #onMove(event) {
+    if (this.#passed !== undefined && this.#way.includes(event)) this.#pass(this.#passed);
+    this.#way.moved(event);
   }
 
   /** @param {TreeNode} node */

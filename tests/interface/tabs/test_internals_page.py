@@ -305,7 +305,8 @@ def test_every_figure_and_column_has_a_sentence_on_hover_and_on_focus(inside: In
         inside.boxes.nth(2).click()
         figures = page.locator("#internals :is(.legend, .facts, .came, th) [data-tip]:visible")
         named = {text.split()[0].lower() for text in figures.all_inner_texts()}
-        assert {"token", "position", "id", "choice", "raw", "processed", "entropy", "e2"} <= named
+        sample = page.locator("#internals .box[data-part] .spelled").first.inner_text()
+        assert {"token", "position", "id", "choice", "raw", "processed", "entropy", sample.split()[0].lower()} <= named
         columns = page.locator("#internals th").all_inner_texts()
         assert page.locator("#internals th [data-tip]").all_inner_texts() == columns
         for figure in figures.all():

@@ -719,33 +719,13 @@ def test_a_mouse_that_rests_does_not_change_the_grey_text_after_a_click(visit: V
     expect(ghost).to_have_text(str(chosen), use_inner_text=False)
 
 
-MOVED = """({from, to, step, steps}) => {
-  const clientX = from.x + (to.x - from.x) * step / steps, clientY = from.y + (to.y - from.y) * step / steps;
-  const below = document.elementFromPoint(clientX, clientY);
-  const moved = {clientX, clientY, pointerType: 'mouse', bubbles: true};
-  if (below !== window.lastBelow) below.dispatchEvent(new PointerEvent('pointerover', moved));
-  below.dispatchEvent(new PointerEvent('pointermove', moved));
-  window.lastBelow = below;
-}"""
-
-
 def test_a_slow_way_down_to_the_buttons_of_a_token_keeps_the_token(visit: Visit) -> None:
     write(visit)
     note, token = visit.page.locator("#branches .note"), visit.token(0, 0)
     token.hover()
     expect(note.locator(".ban")).to_be_visible()
     label = note.locator(".ban").inner_text()
-    places = []
-    for place in (token, note.locator(".change")):
-        box = place.bounding_box()
-        places.append({"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2})
-    clock = visit.page.clock  # the page's own: a busy computer may take longer for a step than the 50 ms that pass here
-    clock.install()
-    clock.pause_at(visit.page.evaluate("Date.now()") + 1000)
-    for step in range(1, 161):
-        visit.page.evaluate(MOVED, {"from": places[0], "to": places[1], "step": step, "steps": 160})
-        clock.run_for(50)
-    clock.resume()
+    visit.move_slowly(browsers.middle_of(token), browsers.middle_of(note.locator(".change")))
     assert note.locator(".ban").inner_text() == label
     marked = visit.page.locator("#branches [data-pointed]")
     assert marked.count() == 1

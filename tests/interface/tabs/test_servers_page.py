@@ -111,7 +111,7 @@ def test_the_page_waits_as_long_as_a_busy_server_asks(faulty: Visit, server: Com
     faulty.wait_until_settled()
     del server.bodies[:]
     server.lasting_fault = "503 12"
-    faulty.fill("the sea")  # one change, and so one request
+    faulty.fill("the xylophone, 7")  # one change, and so one request: no prefetched view is of this text
     expect(faulty.page.locator("#status[data-state=error]")).to_contain_text("try again in 12 seconds")
     server.lasting_fault = ""
     sent = len(server.bodies)

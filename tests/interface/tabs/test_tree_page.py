@@ -185,18 +185,18 @@ def test_a_click_on_a_tree_of_an_older_text_is_refused_visibly(tree: Visit) -> N
 def test_a_node_can_be_banned_with_the_mouse_and_nothing_moves(tree: Visit) -> None:
     mouse, chosen = tree.page.mouse, nodes(tree, "ahead").nth(2)
     below = tree.page.locator("#rest").bounding_box()
-    box = chosen.bounding_box()
-    mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    mouse.move(*browsers.middle_of(chosen))
     ban = tree.page.locator("#tree .tree-ban")
     expect(ban).to_be_visible()
     named = ban.inner_text()
     assert tree.page.locator("#rest").bounding_box() == below
-    target = ban.bounding_box()
-    x, y = target["x"] + target["width"] / 2, target["y"] + target["height"] / 2
-    mouse.move(x, y, steps=12)
+    target = browsers.middle_of(ban)
+    tree.move_slowly(browsers.middle_of(chosen), target, steps=60)
+    assert ban.inner_text() == named
+    mouse.move(*target)
     tree.page.wait_for_timeout(1200)
     assert ban.inner_text() == named
-    mouse.click(x, y)
+    mouse.click(*target)
     expect(tree.page.locator("#controls .never button")).to_have_count(1)
 
 
