@@ -1,5 +1,5 @@
-// Which button is pointed at or has the focus. Passing over others on the way to somewhere else does not count: the buttons that
-// change or ban a token stand below the rows.
+// Which button is pointed at or has the focus. A button that the mouse only passes on its way to somewhere else does not count: the
+// buttons that change or ban a token stand below the rows.
 /** @import {Target} from '../web/core/branch_view_state.js' */
 import {CHOICES, targetOf} from './targets.js';
 import {WayDown} from '../web/ui/way_down.js';

@@ -103,8 +103,8 @@ export function resetTabStop(root) {
 }
 
 /**
- * Take the keys of the rows. A screen reader says what they do once, with the button by which the focus enters the rows: it may
- * leave out the description of a group.
+ * Handle the keys pressed in the rows. The button by which the focus enters the rows is described by what the keys do, and no
+ * other: screen readers often leave out the description of a group.
  * @param {HTMLElement} root
  * @param {object} actions
  * @param {(branch: number) => void} actions.takeWord for the digits

@@ -278,7 +278,7 @@ function comparison(difference) {
 }
 
 /**
- * What the figures beside the alternatives are.
+ * A sentence that explains the figures beside the alternatives.
  * @param {{following: string, own: number}} fit
  */
 export const followingSentence = ({following: words, own}) =>

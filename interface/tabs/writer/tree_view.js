@@ -53,7 +53,7 @@ export class TreeView extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
   /** @type {TreeNode | null | undefined} */
-  #passed;                           // what is described then
+  #passed;                           // the node that it describes, or null for none; undefined without such a call
   #way = new WayDown();
   /** @type {TreeNode | null} */
   #described = null;
@@ -144,7 +144,7 @@ export class TreeView extends EventTarget {
     });
     branches.addEventListener('drawn', () => this.#onDrawn());
     const foot = find(panel, '.tree-foot'), ban = find(foot, '.tree-ban');
-    foot.addEventListener('pointerenter', () => clearTimeout(this.#pointTimer));
+    foot.addEventListener('pointerenter', () => this.#stopTimer());
     foot.addEventListener('pointerleave', event => {
       if (event.pointerType === 'touch') return;
       this.#hasBanned = false;
@@ -265,8 +265,7 @@ export class TreeView extends EventTarget {
    * @param {boolean} [byKeyboard]
    */
   #point(node, byKeyboard = false) {
-    clearTimeout(this.#pointTimer);
-    this.#passed = undefined;
+    this.#stopTimer();
     if (byKeyboard || (node && !this.#described)) this.#describe(node);
     else this.#pass(node);
   }
@@ -281,6 +280,12 @@ export class TreeView extends EventTarget {
     }, node ? PASSING : LEAVING);
   }
 
+  /** What is described stays so. */
+  #stopTimer() {
+    clearTimeout(this.#pointTimer);
+    this.#passed = undefined;
+  }
+
   /** On its way down to the button, however slow, the mouse passes. @param {PointerEvent} event */
   #onMove(event) {
     if (this.#passed !== undefined && this.#way.includes(event)) this.#pass(this.#passed);
@@ -289,7 +294,7 @@ export class TreeView extends EventTarget {
 
   /** @param {TreeNode} node */
   #hold(node) {
-    clearTimeout(this.#pointTimer);
+    this.#stopTimer();
     this.#hasBanned = false;
     this.#describe(node, true);
     atNextClick(() => { if (this.#isPinned) this.#describe(null); }, '.tree-foot');

@@ -71,12 +71,13 @@ export function setShares(rows, targets = rows) {
  * @returns {Odds}
  */
 export function oddsTogether(rows, shares = rows.map(row => row.share)) {
-  const paths = new Map(rows.map((row, index) => [row.ids.join(' '), shares[index]]));
-  return oddsOfAny([...paths].filter(([key]) => !continuesAnother(key, paths)).map(([, share]) => share));
+  const added = areAdded(rows);
+  return oddsOfAny(shares.filter((_, index) => added[index]));
 }
 
 /**
- * For each row, whether it adds to what the rows hold together: not if it continues another one, or is the same as one before it.
+ * For each row, whether its share adds to what the rows hold together. It does not if the row continues another one, or is the
+ * same as one before it.
  * @param {Pick<Row, 'ids'>[]} rows
  */
 export function areAdded(rows) {
@@ -134,7 +135,7 @@ export const sumOf = numbers => numbers.reduce((all, one) => all + one, 0);
 /**
  * Whether a path continues another one, whose share includes it.
  * @param {string} key
- * @param {{has: (key: string) => boolean}} paths
+ * @param {Set<string>} paths
  */
 function continuesAnother(key, paths) {
   for (let end = key.lastIndexOf(' '); end > 0; end = key.lastIndexOf(' ', end - 1))
