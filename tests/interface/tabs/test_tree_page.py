@@ -137,28 +137,31 @@ def test_the_tree_has_each_beginning_of_a_row_once_with_its_odds(tree: Visit) ->
 
 
 def test_coverage_and_rows_have_the_figures_of_the_tree_though_words_were_chosen(tiny: Visit) -> None:
-    def figures() -> list[str]:
+    def figures() -> list[float]:
         tiny.wait_until_settled()
         tiny.page.evaluate(browsers.REST)
         shares = tiny.page.locator("#branches [data-share]").evaluate_all("all => all.map(one => one.dataset.share)")
-        return [tiny.page.locator("#coverage").get_attribute("data-coverage"), *shares]
+        return [float(figure) for figure in [coverage.get_attribute("data-coverage"), *shares]]
 
     tiny.type(PROMPT, delay=1)
-    tokens = figures()
     coverage = tiny.page.locator("#coverage")
+    tokens = figures()
+    shown = coverage.get_attribute("data-coverage")
     tiny.control("odds").select_option("words")
-    expect(coverage).not_to_have_attribute("data-coverage", tokens[0])
+    expect(coverage).not_to_have_attribute("data-coverage", shown)
     words = figures()
-    assert words != tokens
+    assert words != pytest.approx(tokens)
     for view, expected, said in (
         ("tree", tokens, "here: tokens"),
         ("rows", words, "words"),
         ("tree", tokens, "here: tokens"),
     ):
+        shown = coverage.get_attribute("data-coverage")
         choose(tiny, "view", view)
         expect(tiny.page.locator("#odds option:checked")).to_have_text(said)
-        expect(coverage).to_have_attribute("data-coverage", expected[0])
-        assert figures() == expected
+        expect(coverage).not_to_have_attribute("data-coverage", shown)
+        # Rows computed in another batch may differ in their last digits.
+        assert figures() == pytest.approx(expected)
 
 
 def test_at_a_zoom_of_150_per_cent_the_whole_height_of_five_branches_is_drawn_and_nothing_covers_it(
