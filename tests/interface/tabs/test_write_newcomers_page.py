@@ -403,12 +403,8 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     expect(plain).to_have_text("Bracket: a fork, several ways to go on.")
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
-    places = (
-        "a place where a text goes on in several ways: all rows part at the bracket; two can part later: “saw a ship”, "
-        "“saw a light”."
-    )
-    expect(meaning).to_have_text(places)
-    expect(meaning.locator(".fork")).to_be_visible()
+    several = "a place where a text goes on in several ways: here at the bracket"
+    expect(meaning).to_have_text(f"{several}, with a row for each way.", use_inner_text=True)
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
     visit.wait_until_settled()
@@ -428,6 +424,8 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
             assert last in shared or last.endswith(shared.strip()), name
     expect(legend).to_have_text(": a fork, where a row leaves one above it.")
     expect(both).to_have_text(" and bracket: forks, where rows part.", use_inner_text=False)
+    expect(meaning).to_have_text(f"{several}, and within a row where a line forks .", use_inner_text=True)
+    expect(meaning.locator(".both .fork")).to_be_visible()
     expect(plain).to_be_hidden()
     # The bracket joins the rows without a sign, if there are several.
     bracket = visit.page.locator("#branches .branch:not(:has(.fork))").count() > 1
