@@ -209,7 +209,7 @@ export class BranchView {
   #paintRows(before) {
     const {root, state} = this, begins = this.#beginsAgain && state.drawn.rows.length > 0 && !isShownViewOld(state);
     const kept = this.#focusToKeep(), position = begins && kept ? FIRST_TOKEN : kept, stored = Boolean(state.shown?.stored);
-    paintRows(this.rows, state.drawn.rows, state.shown?.before ?? '');
+    paintRows(this.rows, state.drawn, state.shown?.before ?? '');
     if (root.hasAttribute('data-stored') !== stored) find(root, '.terms').toggleAttribute('open', stored);
     setAttribute(root, 'data-stored', stored);
     paintCover(this.cover, state.drawn, {stored, leavesOutOthers: leavesOutOthers(state)});

@@ -1,7 +1,7 @@
 // Rows of branches as elements. Elements are used again, so that a paint is quick and the focus stays.
 /** @import {BranchViewState} from '../web/core/branch_view_state.js' */
 /** @import {Fork} from '../web/core/row_forks.js' */
-/** @import {DrawnRow, Odds, RowPiece} from '../web/core/types.d.ts' */
+/** @import {DrawnRow, DrawnView, Odds, RowPiece} from '../web/core/types.d.ts' */
 /** @import {Overlap} from '../web/core/token_spacing.js' */
 import {
   AT_MOST, PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, changedPhrase, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
@@ -9,7 +9,7 @@ import {
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenOdds, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
-import {bracketParts, forkOf, forkSentence, partingPhrase} from '../web/core/row_forks.js';
+import {bracketParts, forkOf, forkSentence, partingPhrase, samePhrase, sameRowAbove, sameSentence} from '../web/core/row_forks.js';
 import {isJoined, tokenOverlaps} from '../web/core/token_spacing.js';
 import {isPartOfWord, sharedButtons} from '../web/core/row_tokens.js';
 import {appendNew, childrenOf, find, findAll, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
@@ -25,16 +25,18 @@ const keySentence = number => `Row ${number}: Alt+${number} in the text accepts 
 
 /**
  * Draw the rows, all but their names: see `nameRows`.
- * @param {HTMLElement} container @param {DrawnRow[]} rows @param {string} typed the end of the text before the rows
+ * @param {HTMLElement} container @param {DrawnView<DrawnRow>} drawn @param {string} typed the end of the text before the rows
  */
-export function paintRows(container, rows, typed) {
+export function paintRows(container, {rows, growing}, typed) {
   // The columns of Compare have letters in place of the numbers of the keys, and no bracket.
   const hasKeys = !container.closest('.columns');
   trimChildren(container, rows.length);
   const elements = childrenOf(container);
-  const forks = rows.map((_, index) => forkOf(rows, index)), parts = hasKeys ? bracketParts(forks) : [];
+  const forks = rows.map((_, index) => forkOf(rows, index));
+  const same = rows.map((_, index) => (growing ? null : sameRowAbove(rows, index)));
+  const parts = hasKeys ? bracketParts(rows.map((_, index) => forks[index] !== null || same[index] !== null)) : [];
   rows.forEach((row, index) => {
-    paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forks[index], bracket: parts[index] ?? null, hasKeys});
+    paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forks[index], same: same[index], bracket: parts[index] ?? null, hasKeys});
   });
 }
 
@@ -82,19 +84,20 @@ const labelOf = (row, letters) => (row.changing ? ROW_CHANGING : shareLabel(row,
  * @param {BranchViewState} state
  */
 export function nameRows(container, state) {
-  const elements = childrenOf(container), typed = state.shown?.before ?? '', {rows} = state.drawn;
+  const elements = childrenOf(container), typed = state.shown?.before ?? '', {rows, growing} = state.drawn;
   rows.forEach((row, index) => {
     const age = isInert(state, row) ? (state.textChanged ? 'of an older text' : 'from before your change') : '';
     const fork = forkOf(rows, index), parting = fork && partingPhrase(fork, row, typed);
     const label = spokenOdds(labelOf(row, lettersBefore(row, typed)));
-    const {same} = elements[index].dataset, letter = same && `letter ${same}`;   // of a row in a column
-    const own = [row.pinned && REST_OF_CHOICE, parting, changedPhrase(row, typed), label, cutPhrase(row), stopPhrase(row), letter];
+    const {same: column} = elements[index].dataset, letter = column && `letter ${column}`;   // of a row in a column
+    const above = growing ? null : sameRowAbove(rows, index), double = above !== null && samePhrase(above);
+    const own = [row.pinned && REST_OF_CHOICE, parting, changedPhrase(row, typed), label, cutPhrase(row), stopPhrase(row), double, letter];
     setAttribute(elements[index], 'aria-label', [`Branch ${index + 1}`, age, ...own].filter(Boolean).join(', '));
   });
 }
 
-/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null, bracket: string | null, hasKeys: boolean}) => void} */
-function paintRow(node, row, {index, typed, fork, bracket, hasKeys}) {
+/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null, same: number | null, bracket: string | null, hasKeys: boolean}) => void} */
+function paintRow(node, row, {index, typed, fork, same, bracket, hasKeys}) {
   const figure = row.changing ? '…' : formatKnown(row.share);
   const letters = lettersBefore(row, typed), label = labelOf(row, letters);
   setAttribute(node, 'data-share', row.share.p);
@@ -110,14 +113,14 @@ function paintRow(node, row, {index, typed, fork, bracket, hasKeys}) {
   setAttribute(find(node, '.key'), 'data-tip', hasKeys && index < KEYS ? keySentence(index + 1) : null);
   paintFigure(find(node, '.figure'), figure);
   find(node, '.fill').style.width = `${100 * row.share.p}%`;
-  paintTokens(find(node, '.tokens'), row, {letters, fork});
+  paintTokens(find(node, '.tokens'), row, {letters, fork, same});
 }
 
 /** Whether a row begins with all the tokens that are drawn: then it stays scrolled as it is. @type {(tokens: HTMLElement, row: DrawnRow) => boolean} */
 const onlyGrows = (tokens, {pieces}) => findAll(tokens, '.token').every((button, index) => button.dataset.ids === pieces[index]?.ids.join(' '));
 
-/** @type {(tokens: HTMLElement, row: DrawnRow, context: {letters: string, fork: Fork | null}) => void} `letters`: of the word that the row continues */
-function paintTokens(tokens, row, {letters, fork}) {
+/** @type {(tokens: HTMLElement, row: DrawnRow, context: {letters: string, fork: Fork | null, same: number | null}) => void} `letters`: of the word that the row continues; `same`: see `sameRowAbove` */
+function paintTokens(tokens, row, {letters, fork, same}) {
   if (tokens.hasAttribute('data-scrolled') && !onlyGrows(tokens, row)) tokens.scrollLeft = 0;
   for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped, .fork')) sign.remove();
   trimChildren(tokens, row.pieces.length);
@@ -141,6 +144,7 @@ function paintTokens(tokens, row, {letters, fork}) {
   if (pinnedPhrase(row)) tokens.append(makeStop(pinnedPhrase(row), PINNED_SENTENCE));
   if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row), 'stopped excluded'));
   if (stopPhrase(row)) tokens.append(makeStop(stopPhrase(row), stopSentence(row)));
+  if (same !== null) tokens.append(makeStop(samePhrase(same), sameSentence(same)));
   // The arrows reach a row without buttons too.
   if (!buttons.length) findAll(tokens, '[role=note]').slice(0, 1).forEach(note => { note.tabIndex = -1; });
 }

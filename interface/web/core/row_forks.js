@@ -1,4 +1,4 @@
-// Forks: where a row leaves a row above it that begins with the same tokens.
+// Forks: where a row leaves a row above it that begins with the same tokens. And rows that are the same as one above them.
 /** @import {RowPiece} from './types.d.ts' */
 /** @import {SpokenRow} from './branch_sentences.js' */
 import {formatNumber} from './figures_and_labels.js';
@@ -28,6 +28,30 @@ export function forkOf(rows, index) {
 }
 
 /**
+ * The index of the first row above a row that has the same tokens, as random draws may have; null if there is none.
+ * @param {{ids: number[], revision?: number}[]} rows in the order in which they are drawn
+ * @param {number} index of the row
+ */
+export function sameRowAbove(rows, index) {
+  const {ids, revision} = rows[index], key = ids.join(' ');
+  const above = rows.slice(0, index).findIndex(row => row.revision === revision && row.ids.join(' ') === key);
+  return key && above >= 0 ? above : null;
+}
+
+/**
+ * Says at the end of a row that a row above it has the same tokens.
+ * @param {number} above its index
+ */
+export const samePhrase = above => `same as row ${formatNumber(above + 1)}`;
+
+/**
+ * The same as a sentence.
+ * @param {number} above
+ */
+export const sameSentence = above =>
+  `This row has the same tokens as row ${formatNumber(above + 1)}: both were drawn. What the rows hold together counts them once.`;
+
+/**
  * What the sign of a fork means.
  * @param {Fork} fork
  */
@@ -46,17 +70,17 @@ export function partingPhrase({row, piece}, {pieces, pinned}, before) {
 }
 
 /**
- * A bracket is drawn before the rows. It joins the rows without a fork: their first tokens differ. Returns for each row which part
- * of the bracket is drawn there: its upper end ("first"), its lower end ("last"), a line with an arm to the row ("arm"), or a line
- * without one, since the row has a fork ("passes"). Null for rows below the lower end, and for all rows if only one has no fork.
- * @param {(Fork | null)[]} forks of the rows, see `forkOf`
+ * A bracket is drawn before the rows. It joins the rows whose first tokens differ. Returns for each row which part of the bracket is
+ * drawn there: its upper end ("first"), its lower end ("last"), a line with an arm to the row ("arm"), or a line without one, since
+ * the row begins like one above it ("passes"). Null for rows below the lower end, and for all rows if they all begin alike.
+ * @param {boolean[]} alike for each row whether it has a fork, see `forkOf`, or is the same as one above it
  * @returns {('first' | 'arm' | 'passes' | 'last' | null)[]}
  */
-export function bracketParts(forks) {
-  const first = forks.indexOf(null), last = forks.lastIndexOf(null);
-  return forks.map((fork, index) => {
+export function bracketParts(alike) {
+  const first = alike.indexOf(false), last = alike.lastIndexOf(false);
+  return alike.map((isAlike, index) => {
     if (first === last || index > last) return null;
     if (index === first || index === last) return index === first ? 'first' : 'last';
-    return fork ? 'passes' : 'arm';
+    return isAlike ? 'passes' : 'arm';
   });
 }

@@ -4,16 +4,16 @@
 const WORD = /\p{Ideographic}\p{M}*|(?!\p{Ideographic})[\p{L}\p{N}](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])*(?:['’-](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+)*/gu;
 
 /**
- * Count the words of a text, and those whose first character was chosen.
+ * Count the words of a text, and those of which any character was chosen.
  * @param {string} text
  * @param {Span[]} spans the chosen stretches, in order
  */
 export function countWords(text, spans) {
   let words = 0, chosen = 0, span = 0;
-  for (const {index} of text.matchAll(WORD)) {
+  for (const {index, 0: word} of text.matchAll(WORD)) {
     while (span < spans.length && spans[span][1] <= index) span += 1;
     words += 1;
-    if (span < spans.length && spans[span][0] <= index) chosen += 1;
+    if (span < spans.length && spans[span][0] < index + word.length) chosen += 1;
   }
   return {words, chosen};
 }

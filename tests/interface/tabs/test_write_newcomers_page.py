@@ -538,6 +538,27 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     expect(visit.page.locator("#compare .marks:visible")).to_have_count(0)
 
 
+def test_a_row_that_was_drawn_twice_says_which_row_it_is_the_same_as(real: Visit) -> None:
+    real.type("The Statue of")
+    real.control("depth").fill("2")
+    real.control("temperature").fill("0.3")
+    real.control("mode").select_option("sampled")
+    real.control("seed").fill("7")
+    real.wait_until_asked()
+    real.wait_until_settled()
+    texts = ["".join(real.pieces(index)) for index in range(5)]
+    assert len(set(texts)) < 5
+    for index, text in enumerate(texts):
+        row = real.page.locator(f"#branches [data-branch='{index}']")
+        note = row.locator(".stopped")
+        if (above := texts.index(text)) < index:
+            expect(note).to_have_text(f"same as row {above + 1}")
+            assert f", same as row {above + 1}" in (row.get_attribute("aria-label") or "")
+            assert row.get_attribute("data-bracket") in (None, "passes")
+        else:
+            expect(note).to_have_count(0)
+
+
 def test_settings_with_a_word_to_steer_by_are_open_after_a_reload(visit: Visit) -> None:
     visit.type("The old keeper")
     visit.control("steer-word").fill("the")

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {bracketParts, forkOf, forkSentence, partingPhrase} from '../../../../interface/web/core/row_forks.js';
+import {bracketParts, forkOf, forkSentence, partingPhrase, samePhrase, sameRowAbove} from '../../../../interface/web/core/row_forks.js';
 
 const rowOf = (paths, revision = 1) => ({revision, pieces: paths.map(ids => ({ids: [ids].flat()}))});
 const forks = rows => rows.map((_, index) => forkOf(rows, index));
@@ -19,6 +19,14 @@ test('a row that ends where another goes on has no fork, and the other one has',
 });
 
 test('rows of different texts have no forks', () => assert.equal(forkOf([rowOf([1, 2], 1), rowOf([1, 3], 2)], 1), null));
+
+test('a row is the same as the first row above it with all its tokens, of the same text', () => {
+  const same = rows => rows.map((_, index) => sameRowAbove(rows, index));
+  const of = (ids, revision = 1) => ({ids, revision});
+  assert.deepEqual(same([of([1, 2]), of([1]), of([1, 2]), of([1, 2, 3]), of([1, 2])]), [null, null, 0, null, 0]);
+  assert.deepEqual(same([of([1, 2], 1), of([1, 2], 2), of([]), of([])]), [null, null, null, null]);
+  assert.equal(samePhrase(1), 'same as row 2');
+});
 
 test('every fork agrees with a search over all pairs', () => {
   let seed = 7;
@@ -59,7 +67,7 @@ test('the words after which a row parts are cut before signs are named, so that 
 });
 
 test('a bracket joins the rows that part where the text ends, past those that fork later', () => {
-  const own = null, fork = {piece: 1, row: 0};
+  const own = false, fork = true;
   assert.deepEqual(bracketParts([own, fork, own, own, fork]), ['first', 'passes', 'arm', 'last', null]);
   assert.deepEqual(bracketParts([own, own]), ['first', 'last']);
   for (const none of [[], [own], [own, fork, fork]]) assert.deepEqual(bracketParts(none), none.map(() => null));
