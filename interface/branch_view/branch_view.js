@@ -14,7 +14,7 @@ import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
-import {find, findAll, setAttribute, setText} from '../web/ui/elements.js';
+import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {NOTHING_TYPED, editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
@@ -174,6 +174,7 @@ export class BranchView {
     this.#keepRowsHeight(now.status.state === 'thinking' && !now.veiled);
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
+    if (now.othersOpen && !before.othersOpen) this.#scrollToOthers();
     this.#paintMarks(before);
     this.#paintStatus();
     if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote(now.pointed !== before.pointed);
@@ -203,6 +204,12 @@ export class BranchView {
     if (!waits) clearTimeout(this.#confirmedTimer);
     if (!waits) this.#confirmedTimer = undefined;
     else this.#confirmedTimer ??= setTimeout(() => this.update({type: 'announceConfirmed'}), ROWS_LATE);
+  }
+
+  /** Scroll so that the list that was just opened is seen, with the button that closes it if both have room. */
+  #scrollToOthers() {
+    const {height} = this.rest.getBoundingClientRect();
+    this.rest.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
   }
 
   /** @param {BranchViewState} before */

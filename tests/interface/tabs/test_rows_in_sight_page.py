@@ -55,6 +55,18 @@ def test_rows_begin_in_the_upper_half_of_a_laptops_window_and_all_are_seen(tiny:
     assert branches.evaluate(SEEN) == 5
 
 
+@pytest.mark.parametrize("size", [(390, 844), (911, 512)])
+def test_the_list_of_everything_else_is_seen_when_it_opens(tiny: Visit, size: tuple[int, int]) -> None:
+    tiny.page.set_viewport_size({"width": size[0], "height": size[1]})
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
+    more = tiny.page.locator("#rest .more")
+    more.scroll_into_view_if_needed()
+    more.click()
+    tiny.page.wait_for_function(f"({PART_SEEN})(document.querySelector('#others')) > 0.8")
+    expect(more).to_be_in_viewport()
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1280, 900), (390, 844)])
 def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit, width: int, height: int) -> None:
     tiny.page.set_viewport_size({"width": width, "height": height})
