@@ -44,7 +44,7 @@ export function formatPercent({p, bound = false, atLeast = false}) {
   if (atLeast) return p >= 0.995 ? `>${SPACE}${figure(99)}` : `≥${SPACE}${hundredths < LEAST ? figure(0) : formatPercent({p})}`;
   if (hundredths >= 99.5 && hundredths < 99.9995) return `>${SPACE}${figure(99)}`;
   if (hundredths < LEAST) return hundredths > 0 ? `<${SPACE}${figure(LEAST)}` : figure(0);
-  return figure(Number(hundredths.toPrecision(hundredths >= 0.1 ? 2 : 1)));
+  return figure(Number(hundredths.toPrecision(hundredths >= 0.01 ? 2 : 1)));
 }
 
 /**

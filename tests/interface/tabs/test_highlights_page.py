@@ -568,7 +568,7 @@ def test_the_factor_for_the_following_words_has_few_digits(tiny: Visit) -> None:
     ]
     rows, line = tiny.page.evaluate(BESIDE, [entry, fits])
     assert [row.replace("\u00a0", " ") for row in rows] == [
-        "then 14 %, as likely", "then 37 %, 2.7 × likelier", "then 4.1 %, 3.3 × rarer", "then 0.01 %, 1,100 × rarer",
+        "then 14 %, as likely", "then 37 %, 2.7 × likelier", "then 4.1 %, 3.3 × rarer", "then 0.012 %, 1,100 × rarer",
         "then < 0.0001 %, > 100,000 × rarer", "",
     ]  # fmt: skip
     assert line.replace("\u00a0", " ") == (

@@ -19,10 +19,10 @@ test('figures contain no breaking spaces', () => {
     for (const figure of [{p}, {p, bound: true}, {p, atLeast: true}]) assert.ok(!words.formatPercent(figure).includes(' '), p);
 });
 
-test('a percentage has two digits, below a tenth one, and none behind the point from ten on', () => {
+test('a percentage has two digits, below a hundredth one, and none behind the point from ten on', () => {
   const shown = {
     1: '100 %', 0.5: '50 %', 0.3719: '37 %', 0.1: '10 %', 0.0996: '10 %', 0.0994: '9.9 %', 0.125: '13 %', 0.051: '5.1 %', 0.05: '5 %', 0.0123: '1.2 %',
-    0.001: '0.1 %', 0.00099: '0.1 %', 0.00094: '0.09 %', 0.00012: '0.01 %', 0.0000016: '0.0002 %', 0.00000101: '0.0001 %', 0.00000099: '< 0.0001 %', 1e-300: '< 0.0001 %', 0: '0 %',
+    0.001: '0.1 %', 0.00099: '0.099 %', 0.000996: '0.1 %', 0.00094: '0.094 %', 0.00012: '0.012 %', 0.0000945: '0.009 %', 0.0000016: '0.0002 %', 0.00000101: '0.0001 %', 0.00000099: '< 0.0001 %', 1e-300: '< 0.0001 %', 0: '0 %',
   };
   for (const [p, text] of Object.entries(shown)) assert.equal(percent({p: Number(p)}), text, p);
 });
