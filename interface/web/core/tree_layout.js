@@ -11,6 +11,7 @@ export const FIGURE_SIZE = 13;   // of the odds below them
 export const LABEL_INSET = 2;    // from a node's left edge
 const TEXT_ROOM = 17;            // above a node's line or river for its label, and as much below for its odds
 const COLUMN_GAP = 24;           // between two columns, where the links are
+const LEAST_GAP = 12;            // between them where a tree fits into its area only so
 const SIBLING_GAP = 4;           // between two nodes, one above the other
 const MARGIN = 12;
 const FULL_RIVER = 60;           // the width of a river of probability 1
@@ -22,10 +23,11 @@ const FULL_RIVER = 60;           // the width of a river of probability 1
  * the node's with everything else. Where a text has stood, the river is as wide as at the start again, which `figuresSentence` says. The label of a node
  * stands above its line or river, and its odds below.
  * @param {TreeNode} root
- * @param {{river?: boolean, spread?: number}} [options] `spread`: how many times farther apart than the labels need
+ * @param {{river?: boolean, spread?: number, room?: number}} [options] `spread`: how many times farther apart than the labels need;
+ *   `room`: pixels into which the columns are moved closer together, if they fit so
  * @returns {TreeLayout}
  */
-export function layoutTree(root, {river = false, spread = 1} = {}) {
+export function layoutTree(root, {river = false, spread = 1, room = Infinity} = {}) {
   const nodes = measuredNodes(root, river ? FULL_RIVER : 0);
   const children = childrenByParent(nodes), mains = mainNodes(nodes);
   // From the leaves on: a child comes after its parent in the list.
@@ -35,7 +37,7 @@ export function layoutTree(root, {river = false, spread = 1} = {}) {
   moveToPage(nodes, /** @type {Contour} */ (contours.get(nodes[0])));
   const highest = Math.min(...nodes.map(({y}) => y));
   for (const node of nodes) node.y = highest + spread * (node.y - highest);
-  const columns = columnEdges(nodes);
+  const columns = columnEdges(nodes, room);
   for (const node of nodes) [node.x, node.right] = columns[node.depth];
   return {
     width: columns[columns.length - 1][1] + MARGIN, height: Math.max(...nodes.map(node => node.y + node.height / 2)) + MARGIN, river,
@@ -44,14 +46,15 @@ export function layoutTree(root, {river = false, spread = 1} = {}) {
 }
 
 /**
- * Lay out a tree so that it fills the height of its area, as far as its nodes may stand apart.
+ * Lay out a tree so that it fits into the width of its area where its columns may stand so close together, and fills its height as
+ * far as its nodes may stand apart.
  * @param {TreeNode} root
  * @param {{river: boolean, area: Size, least: number}} options `least`: the smallest scale that it is shown at
  */
 export function layoutInArea(root, {river, area, least}) {
-  const layout = layoutTree(root, {river}), ys = layout.nodes.map(({y}) => y);
+  const room = area.width / least, layout = layoutTree(root, {river, room}), ys = layout.nodes.map(({y}) => y);
   const spread = fillingSpread({...layout, span: Math.max(...ys) - Math.min(...ys)}, area, least);
-  return spread > 1 ? layoutTree(root, {river, spread}) : layout;
+  return spread > 1 ? layoutTree(root, {river, spread, room}) : layout;
 }
 
 /**
@@ -138,22 +141,49 @@ function moveToPage(nodes, {top}) {
 }
 
 /**
- * The left and right edges of the columns: each is as wide as its widest label. The label of everything else may reach into
- * the next column.
+ * The widths of the columns: each is as wide as its widest label. The label of everything else may reach into the next column.
  * @param {LaidNode[]} nodes
+ * @param {number} gap between two columns
  */
-function columnEdges(nodes) {
+function columnWidths(nodes, gap) {
   /** @type {number[]} */
   const widths = [];
   for (const {depth, width, node} of nodes) if (node.state !== 'rest') widths[depth] = Math.max(widths[depth] ?? 0, width);
   for (const {depth, width} of nodes) {
-    const next = widths[depth + 1] ? COLUMN_GAP + widths[depth + 1] : 0;
+    const next = widths[depth + 1] ? gap + widths[depth + 1] : 0;
     widths[depth] = Math.max(widths[depth] ?? 0, width - next);
   }
+  return widths;
+}
+
+/**
+ * The gap between two columns: the usual one, or the largest smaller one with which all columns have room, if there is one.
+ * @param {LaidNode[]} nodes
+ * @param {number} room pixels for all columns and the margins
+ */
+function columnGap(nodes, room) {
+  /** @type {(gap: number) => boolean} */
+  const fits = gap => {
+    const widths = columnWidths(nodes, gap);
+    return widths.reduce((all, width) => all + width, 2 * MARGIN + gap * (widths.length - 1)) <= room;
+  };
+  if (fits(COLUMN_GAP) || !fits(LEAST_GAP)) return COLUMN_GAP;
+  let gap = COLUMN_GAP - 1;
+  while (!fits(gap)) gap -= 1;
+  return gap;
+}
+
+/**
+ * The left and right edges of the columns.
+ * @param {LaidNode[]} nodes
+ * @param {number} room pixels for all columns and the margins
+ */
+function columnEdges(nodes, room) {
+  const gap = columnGap(nodes, room);
   let left = MARGIN;
-  return widths.map(width => {
+  return columnWidths(nodes, gap).map(width => {
     const edges = [left, left + width];
-    left += width + COLUMN_GAP;
+    left += width + gap;
     return edges;
   });
 }

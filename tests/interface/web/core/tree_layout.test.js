@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
+import {layoutInArea, layoutTree} from '../../../../interface/web/core/tree_layout.js';
 import {labelWidth} from '../../../../interface/web/core/label_width.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {allNodes, randomTree} from '../../../support/scripts/trees.js';
@@ -20,6 +20,26 @@ test('no two labels overlap, and all lie on the page', () => {
         assert.ok(box.left >= 0 && box.right <= width && box.top >= 0 && box.bottom <= height);
       });
     }
+  });
+});
+
+test('columns are moved closer together where all have room only so, and no label overlaps another', () => {
+  both((root, river) => {
+    const usual = layoutTree(root, {river}), columns = Math.max(...usual.nodes.map(({depth}) => depth));
+    const tight = layoutTree(root, {river, room: usual.width - columns}), boxes = tight.nodes.map(boxOf);
+    boxes.forEach((box, index) => { for (const other of boxes.slice(index + 1)) assert.ok(!overlap(box, other)); });
+    for (const {x0, x1} of tight.links) assert.ok(x1 - x0 >= 12);
+    const rest = tight.nodes.some(({node}) => node.state === 'rest');   // its label may need the room that a gap loses
+    if (!rest) assert.equal(tight.width, usual.width - columns);
+    for (const room of [usual.width, Infinity, usual.width / 3]) assert.equal(layoutTree(root, {river, room}).width, usual.width);
+  });
+});
+
+test('a tree that has room in its area only with smaller gaps gets them, at the least scale', () => {
+  both((root, river) => {
+    const {width} = layoutTree(root, {river}), area = {width: 0.5 * (width - 2), height: 100};
+    assert.ok(layoutInArea(root, {river, area, least: 0.5}).width <= width - 2);
+    assert.equal(layoutInArea(root, {river, area, least: 0.4}).width, width, 'it fits at a smaller scale');
   });
 });
 
