@@ -2,7 +2,7 @@
 /** @import {BranchRequest, News, Server} from '../../web/core/types.d.ts' */
 /** @import {FieldKind, Run} from './run_link.js' */
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
-import {copyText, find} from '../../web/ui/elements.js';
+import {copyText, find, findAll, make} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {publicAddress} from '../../web/core/public_address.js';
@@ -68,12 +68,19 @@ export class ExperimentPage {
     find(this.form, '.link').addEventListener('click', () => this.#copyLink());
     for (const input of this.#numbers) input.addEventListener('keydown', ({key}) => { if (key === 'Enter') this.begin(); });
     keepAcrossReloads(this.mark.slice(1), {holds: () => false, take: () => this.chosen, give: stored => this.fill(stored)});
+    this.#showAbout();
     this.line.show(START, 'empty');
     this.line.announce('');   // nothing has happened yet, and a link may run the experiment at once
     const open = () => this.#openLink();
     addEventListener('hashchange', open);
     document.addEventListener('lookahead:address', () => this.#showWayBack());
     open();
+  }
+
+  /** Repeat above the result what the page is about: in a low window the form has it below its fields. Style sheets choose which is seen. */
+  #showAbout() {
+    const copies = findAll(this.form, '.about p').map(({textContent}) => make('p', {text: textContent}));
+    find(this.result, '.says').after(make('div', {className: 'about', ariaHidden: 'true'}, ...copies));
   }
 
   /** The fields for numbers. @returns {HTMLInputElement[]} */

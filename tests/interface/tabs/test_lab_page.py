@@ -287,3 +287,24 @@ def test_in_a_low_window_the_whole_prompt_is_seen_above_run(tiny: Visit) -> None
         browsers.expect(form.locator(".run")).to_be_in_viewport(ratio=1)
         end = form.locator("[name=prompt]").evaluate("one => one.getBoundingClientRect().bottom")
         assert end <= form.locator(".bar").evaluate("one => one.getBoundingClientRect().top"), name
+
+
+@in_a_browser
+def test_in_a_low_window_what_a_page_is_about_is_seen_beside_the_prompt_until_it_runs(tiny: Visit) -> None:
+    page = tiny.page
+    tiny.open_tab("Lab")
+    for name in ("Cache", "Masks", "Speculation", "Decoding"):
+        page.set_viewport_size({"width": 911, "height": 512})
+        tiny.open_tab(name)
+        form, result = page.locator(f"#{name.lower()}-form"), page.locator(f"#lab-{name.lower()}")
+        about = result.locator(".about")
+        browsers.expect(about).to_have_text(form.locator(".about p").inner_text())
+        browsers.expect(about).to_be_in_viewport(ratio=1)
+        page.set_viewport_size({"width": 1280, "height": 720})
+        browsers.expect(about).to_be_hidden()
+        browsers.expect(form.locator(".about p")).to_be_in_viewport(ratio=1)
+    page.set_viewport_size({"width": 911, "height": 512})
+    form.locator("[name=tokens]").fill("2")
+    form.locator(".run").click()
+    browsers.expect(result).to_have_attribute("data-state", "settled", timeout=PATIENCE)
+    browsers.expect(about).to_be_hidden()
