@@ -13,6 +13,7 @@ const STEP = 0.1;      // of a temperature that an arrow key changes
 /** @param {number} temperature of columns that have none of their own */
 const heatTip = temperature => `The temperature of this column. While the field is empty, it is the one under “More settings”, now ${temperature}.`;
 const TEXT_TIP = 'What this column’s text follows. Empty: the text goes on as it is.';
+let made = 0;   // columns, since an element that describes others has an id of its own
 const SAME_LETTER = 'Rows of two columns with the same letter begin with the same token.';
 
 /** Events: `writing` while its instruction is written, `change` when it is another column, `remove`. */
@@ -43,6 +44,7 @@ export class ColumnView extends EventTarget {
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
     this.element = make('section', {className: 'compared'}, head, this.body, this.remarks, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
+    find(this.body, '.keys').id = `column-keys-${made += 1}`;
     // What coverage is stands once, below all columns: it needs no tab stop in each of them.
     for (const figure of findAll(this.body, '.cover [tabindex]')) figure.removeAttribute('tabindex');
     // The value is never set: the panel sends events.

@@ -103,7 +103,7 @@ export class ColumnsPanel extends EventTarget {
     });
     this.#compare();
     this.#before = detail.before ?? '';
-    if (detail.state === 'settled' && !this.#veiled) this.#announce();
+    if (detail.state === 'settled' && !this.#veiled) this.#announce({focused: true});
   }
 
   /**
@@ -238,11 +238,20 @@ export class ColumnsPanel extends EventTarget {
       view.compare(letters[index], this.#veiled ? [] : firsts[index].map(first => ({...first, text: whole(first.text)}))));
   }
 
-  #announce() {
+  /** Announce how the columns begin, and with `focused` also the row that has the focus: its tokens may be others now. @param {{focused?: boolean}} [options] */
+  #announce({focused = false} = {}) {
     if (!this.active) return;
     dispatch(this.branches, 'announceConfirmed');   // what was done comes before its rows
     const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0] ? spokenBeginning(rows[0], this.#before, 1) || 'end' : 'no branches'}`);
-    setText(this.announcement, `The likeliest beginnings, ${counts.join('; ')}.`);
+    const sentence = `The likeliest beginnings, ${counts.join('; ')}.`;
+    if (focused || !this.announcement.textContent?.startsWith(sentence)) setText(this.announcement, `${sentence}${focused ? this.#focusedRow() : ''}`);
+  }
+
+  /** The row that has the focus as a sentence; empty if none has it. */
+  #focusedRow() {
+    const view = this.#views.find(({root}) => root.contains(document.activeElement));
+    const element = document.activeElement?.closest('.branch'), row = element instanceof HTMLElement && view?.rows[Number(element.dataset.branch)];
+    return row ? ` The row with the focus: ${spokenBeginning(row, this.#before) || 'end'}.` : '';
   }
 
   #add() {

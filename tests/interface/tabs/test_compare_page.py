@@ -565,6 +565,38 @@ def test_the_grey_text_shows_what_is_pointed_at_in_another_column(compare: Compa
     assert compare.visit.text == PROMPT + pointed
 
 
+def test_the_token_by_which_the_focus_enters_a_column_is_described_by_its_keys(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    described = """() => document.getElementById(document.activeElement.getAttribute('aria-describedby'))?.textContent ?? ''"""
+    compare.page.locator("#document textarea").focus()
+    press(compare, "Alt+ArrowDown")
+    assert compare.page.evaluate(described).startswith("Keys: arrows move")
+    press(compare, "ArrowRight")
+    assert compare.page.evaluate(described) == ""
+    keys = compare.page.locator("#compare .keys").evaluate_all("all => all.map(({id}) => id)")
+    assert len(set(keys)) == len(keys) == compare.count
+
+
+def test_after_a_ban_in_a_column_the_row_with_the_focus_is_announced_as_it_is_now(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    token = compare.token(0, 0, 2)
+    banned = token.get_attribute("data-ids")
+    token.focus()
+    compare.visit.listen("#compare > .announcement")
+    press(compare, "Delete")
+    compare.page.wait_for_function("window.spoken.some(sentence => sentence.includes('The row with the focus: '))")
+    row = compare.pieces(0, 0)
+    assert compare.token(0, 0, 2).get_attribute("data-ids") != banned
+    expect(compare.token(0, 0, 2)).to_be_focused()
+    said = [sentence for sentence in compare.page.evaluate("window.spoken") if "The row with the focus: " in sentence]
+    assert len(said) == 1, "not the row before the ban too"
+    assert f"The row with the focus: {''.join(row).split()[0]}" in said[0]
+
+
 def test_a_guess_in_columns_is_scored_by_the_first_and_shows_all(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.visit.control("guess-first").check()
