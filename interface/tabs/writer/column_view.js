@@ -133,7 +133,7 @@ export class ColumnView extends EventTarget {
     setText(this.remarks, branchView.state() === 'settled' ? columnRemarks(branchView.drawn()) : '');
     setAttribute(this.elsewhere, 'data-stale', branchView.isStale());
     this.elsewhere.replaceChildren(...firsts.map(first => {
-      const beginning = make('i', {text: quotedText(first.text), dir: 'auto'}), figure = make('b', {text: formatPercent(first.odds)});
+      const beginning = make('i', {text: first.text === null ? 'the end' : quotedText(first.text), dir: 'auto'}), figure = make('b', {text: formatPercent(first.odds)});
       const [before, after] = elsewhereSentence(first);
       return make('li', {}, before, beginning, after, figure);
     }));

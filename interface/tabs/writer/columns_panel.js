@@ -235,7 +235,7 @@ export class ColumnsPanel extends EventTarget {
     const firsts = firstsElsewhere(this.#views.map(({view, column, isComplete}) => ({view: isComplete ? view : null, settings: settingsOfColumn(this.#drawn, column)})));
     const whole = (/** @type {string} */ text) => continuedLetters(this.#before, text) + text;
     this.#views.forEach((view, index) =>
-      view.compare(letters[index], this.#veiled ? [] : firsts[index].map(first => ({...first, text: whole(first.text)}))));
+      view.compare(letters[index], this.#veiled ? [] : firsts[index].map(first => ({...first, text: first.text === null ? null : whole(first.text)}))));
   }
 
   /** Announce how the columns begin, and with `focused` also the row that has the focus: its tokens may be others now. @param {{focused?: boolean}} [options] */

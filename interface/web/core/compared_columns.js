@@ -85,16 +85,18 @@ export const settingsOfColumn = (settings, {temperature}) => ({
   ...settings, k: Math.min(settings.k ?? MOST_BRANCHES, MOST_BRANCHES), temperature: temperature ?? settings.temperature,
 });
 
+const END = 'end';
+
 /**
- * What the first token of a row is, to compare rows of several columns; null for a row that shows none.
- * @param {Pick<Row, 'pieces' | 'ids'>} row
+ * What the first token of a row is, or that the text ends there, to compare rows of several columns; null for a row that shows neither.
+ * @param {Pick<Row, 'pieces' | 'ids' | 'ended'>} row
  */
-const firstKey = ({pieces, ids}) => (pieces.length ? ids.slice(0, pieces[0].tokens).join(' ') : null);
+const firstKey = ({pieces, ids, ended}) => (pieces.length ? ids.slice(0, pieces[0].tokens).join(' ') : ended ? END : null);
 
 /**
  * A letter for each row whose first token begins rows of several columns: the same letter for the same token, from a on
  * in the order of columns and rows. All other rows have an empty string.
- * @param {Pick<Row, 'pieces' | 'ids'>[][]} columns the rows of each column
+ * @param {Pick<Row, 'pieces' | 'ids' | 'ended'>[][]} columns the rows of each column
  */
 export function sharedFirsts(columns) {
   const keys = columns.map(rows => rows.map(firstKey));
@@ -105,7 +107,7 @@ export function sharedFirsts(columns) {
   }));
 }
 
-/** @typedef {{column: number, text: string, odds: Odds, same: boolean}} FirstElsewhere */
+/** @typedef {{column: number, text: string | null, odds: Odds, same: boolean}} FirstElsewhere `text`: null for the end of the text */
 
 /**
  * For each column, the first choices of the others: the text, its odds here, and whether it is the first choice here too.
@@ -135,10 +137,14 @@ export function firstsElsewhere(columns) {
 export const elsewhereSentence = ({column, same}) =>
   [`Column ${column + 1} ${same ? 'also ' : ''}puts `, ' first; here its chance is '];
 
-/** @param {Row[]} rows */
+/**
+ * The first token of the likeliest row, or no tokens if the text ends there; null if that row begins with several.
+ * @param {Row[]} rows
+ */
 function firstChoice(rows) {
-  const piece = rows.find(row => row.pieces.length)?.pieces[0];
-  return piece && isOneToken(piece.ids, rows) ? {ids: piece.ids, text: piece.text} : null;
+  const row = rows.find(one => firstKey(one) !== null), piece = row?.pieces[0];
+  if (!piece) return row ? {ids: [], text: null} : null;
+  return isOneToken(piece.ids, rows) ? {ids: piece.ids, text: piece.text} : null;
 }
 
 /**
@@ -154,7 +160,8 @@ const isOneToken = (ids, rows) => ids.length === 1 || (ids.length === 2 && rows.
 function oddsOfFirst({rows, others}, ids) {
   const key = ids.join(' ');
   const known = [
-    ...rows.filter(row => row.pieces.length).map(({pieces: [piece]}) => ({ids: piece.ids, odds: piece.odds})), ...others,
+    ...rows.filter(row => firstKey(row) !== null).map(({pieces: [piece], share}) => ({ids: piece?.ids ?? [], odds: piece?.odds ?? share})),
+    ...others.map(({ids, odds, end}) => ({ids: end ? [] : ids, odds})),
   ];
   const found = known.find(one => one.ids.join(' ') === key);
   if (found) return found.odds;

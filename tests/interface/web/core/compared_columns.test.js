@@ -75,6 +75,22 @@ test('first tokens of several columns have a letter, the same for the same token
   assert.deepEqual(sharedFirsts(columns), [['a', '', 'b'], ['b', ''], ['a', 'b', '']]);
 });
 
+test('rows in which the text ends at once have a letter too', () => {
+  const end = {...rowOf(), ended: true};
+  assert.deepEqual(sharedFirsts([[end, rowOf([7])], [rowOf([5]), end]]), [['a', ''], ['', 'a']]);
+});
+
+test('where a column ends the text first, that is its first choice', () => {
+  const ending = (...branches) => { const view = viewOf(branches); Object.assign(view.branches[0], {pieces: [], ended: true}); return view; };
+  const columns = [ending([0, 0.7], [2, 0.2]), ending([0, 0.4], [2, 0.3]), viewOf([[2, 0.5]])].map(view => ({view, settings: {}}));
+  const [first, second, third] = firstsElsewhere(columns);
+  assert.deepEqual(first.map(({column, text, same}) => [column, text, same]), [[1, null, true], [2, '<2>', false]]);
+  near(first[0].odds.p, 0.7);
+  near(first[1].odds.p, 0.2);
+  near(second[0].odds.p, 0.4);
+  assert.deepEqual(third.map(({text, odds}) => [text, odds.bound]), [[null, true], [null, true]]);
+});
+
 test('a token that begins two rows of one column alone has no letter, and neither has a row without a token', () => {
   assert.deepEqual(sharedFirsts([[rowOf([7], [8]), rowOf([7], [9]), rowOf()], [rowOf([5]), rowOf()]]), [['', '', ''], ['', '']]);
   assert.deepEqual(sharedFirsts([[], [rowOf([5])]]), [[], ['']]);
