@@ -9,6 +9,7 @@ import {markedNodes} from '../../web/ui/text_mirror.js';
 export class MessageList {
   /** @type {MarkedMessage[] | null} */
   #shown = null;
+  #isAtEnd = true;   // whether it is scrolled to its end: then it stays there when its height changes
 
   /**
    * @param {HTMLElement} element
@@ -20,6 +21,8 @@ export class MessageList {
       const message = closestTo(event, '.edit')?.closest('.message');
       if (message) onEdit([...element.children].indexOf(message));
     });
+    element.addEventListener('scroll', () => { this.#isAtEnd = element.scrollHeight - element.clientHeight - element.scrollTop < 2; }, {passive: true});
+    new ResizeObserver(() => { if (this.#isAtEnd) this.#scrollToEnd(); }).observe(element);
   }
 
   /** @param {MarkedMessage[]} messages */
@@ -27,7 +30,12 @@ export class MessageList {
     if (messages === this.#shown) return;
     this.#shown = messages;
     this.element.replaceChildren(...messages.map(messageElement));
+    this.#scrollToEnd();
+  }
+
+  #scrollToEnd() {
     this.element.scrollTop = this.element.scrollHeight;
+    this.#isAtEnd = true;
   }
 }
 

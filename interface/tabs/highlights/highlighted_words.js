@@ -14,6 +14,7 @@ const POINTING_TIME = 150;    // milliseconds on a word before its alternatives 
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
 const AROUND = 8;            // pixels between a word and the bar above the text
 const LEAST_SEEN = 96;       // pixels of the text: where fewer are in the window, the page scrolls to a word
+const BEGINNING = 8;         // words by which another text is told from the same text with a change
 const SPOKEN = /[\p{L}\p{N}]/u;   // a character with which every screen reader says a word
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
@@ -93,7 +94,8 @@ export class HighlightedWords {
   }
 
   /**
-   * Draw the words of an analysed text in place of the earlier ones.
+   * Draw the words of an analysed text in place of the earlier ones. They stay scrolled as they are if both begin alike, as after
+   * a replacement.
    * @param {MarkedWord[]} words
    * @param {string} state the element's `data-state`
    */
@@ -101,8 +103,10 @@ export class HighlightedWords {
     this.leave();
     this.#fits.clear();
     this.#visited = false;
+    const isOther = beginningOf(words) !== beginningOf(this.#words);
     this.#words = words;
     this.shown.replaceChildren(...wordNodes(words));
+    if (isOther) this.shown.scrollTop = 0;
     this.shown.dataset.state = state;
     this.setStale(false);
   }
@@ -335,6 +339,9 @@ export class HighlightedWords {
     word.tabIndex = 0;
   }
 }
+
+/** @param {MarkedWord[]} words */
+const beginningOf = words => words.slice(0, BEGINNING).map(({text}) => text).join('');
 
 /**
  * The words as elements, with the white space between them.

@@ -220,6 +220,24 @@ def test_send_passes_the_turn_and_evaluates_the_new_tokens_only(talking: Talking
     assert talking.read() <= 5 * 5, "going back reads nothing again"
 
 
+def test_the_last_message_stays_in_sight_when_the_window_gets_lower(talking: Talking) -> None:
+    page, messages = talking.page, talking.page.locator("#chat")
+    size = page.viewport_size
+    page.set_viewport_size({"width": 911, "height": 900})
+    for text in (QUESTION, ANSWER, QUESTION, ANSWER):
+        talking.send(text)
+    from_end = "one => one.scrollHeight - one.clientHeight - one.scrollTop"
+    page.set_viewport_size({"width": 911, "height": 512})
+    page.wait_for_function(f"() => ({from_end})(document.querySelector('#chat')) < 2")
+    assert messages.evaluate("one => one.scrollTop") > 0
+    messages.evaluate("one => { one.scrollTop = 0; }")
+    page.wait_for_timeout(200)
+    page.set_viewport_size({"width": 911, "height": 600})
+    page.wait_for_timeout(500)
+    assert messages.evaluate("one => one.scrollTop") == 0, "who reads an earlier message goes on reading it"
+    page.set_viewport_size(size)
+
+
 def test_the_key_of_send_sends_from_the_branches_too(talking: Talking) -> None:
     talking.fill(QUESTION)
     talking.branches.locator(".token").first.focus()

@@ -569,7 +569,10 @@ def test_the_token_by_which_the_focus_enters_a_column_is_described_by_its_keys(c
     compare.visit.type(PROMPT)
     compare.choose("compare")
     compare.settle()
-    described = """() => document.getElementById(document.activeElement.getAttribute('aria-describedby'))?.textContent ?? ''"""
+    described = """() => {
+      const keys = document.activeElement.getAttribute('aria-describedby');
+      return document.getElementById(keys)?.textContent ?? '';
+    }"""
     compare.page.locator("#document textarea").focus()
     press(compare, "Alt+ArrowDown")
     assert compare.page.evaluate(described).startswith("Keys: arrows move")

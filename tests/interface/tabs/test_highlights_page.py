@@ -331,6 +331,17 @@ def test_the_card_covers_none_of_the_next_highlights_and_says_what_fits_means(vi
 
 
 @in_a_browser
+def test_another_text_is_seen_from_its_beginning_and_a_changed_one_where_it_was(tiny: Visit) -> None:
+    shown, long = tiny.page.locator("#highlights"), "The keeper saw a ship and wrote it down. " * 60
+    tiny.analyse(long)
+    shown.evaluate("one => { one.scrollTop = 300; }")
+    tiny.analyse(long + "Then he slept.")
+    assert shown.evaluate("one => one.scrollTop") == 300
+    tiny.analyse("Another " + long)
+    assert shown.evaluate("one => one.scrollTop") == 0
+
+
+@in_a_browser
 def test_show_figures_shows_the_chance_of_each_highlighted_word_at_once(tiny: Visit) -> None:
     tiny.analyse(TEXT)
     word = tiny.page.locator("#highlights [data-marked]").first
