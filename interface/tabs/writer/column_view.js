@@ -13,8 +13,9 @@ const STEP = 0.1;      // of a temperature that an arrow key changes
 /** @param {number} temperature of columns that have none of their own */
 const heatTip = temperature => `The temperature of this column. While the field is empty, it is the one under “More settings”, now ${temperature}.`;
 const TEXT_TIP = 'What this column’s text follows. Empty: the text goes on as it is.';
-let made = 0;   // columns, since an element that describes others has an id of its own
 const SAME_LETTER = 'Rows of two columns with the same letter begin with the same token.';
+
+let made = 0;   // columns so far: the sentence about the keys has an id of its own in each
 
 /** Events: `writing` while its instruction is written, `change` when it is another column, `remove`. */
 export class ColumnView extends EventTarget {

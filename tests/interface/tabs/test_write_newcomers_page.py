@@ -618,9 +618,12 @@ def test_up_and_down_move_by_lines_in_the_list_of_everything_else(visit: Visit) 
     visit.type("The old keeper ")
     visit.wait_until_settled()
     page.locator("#rest .more").click()
-    middle = (
-        "button => { const {left, right, top} = button.getBoundingClientRect(); return [(left + right) / 2, top]; }"
-    )
+    # In its list: the page may still scroll to it.
+    middle = """button => {
+      const {left, right, top} = button.getBoundingClientRect();
+      const list = button.closest('.others').getBoundingClientRect();
+      return [(left + right) / 2, top - list.top];
+    }"""
     page.locator("#rest .others button").nth(1).focus()
     places = [page.locator(":focus").evaluate(middle)]
     for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
@@ -639,10 +642,10 @@ SPACED = """async pieces => {
   const odds = {p: 0.5}, shown = document.querySelector('#branches .rows'), rows = shown.cloneNode(false);
   shown.before(rows);  // the page goes on painting its own rows
   const row = {
-    share: odds, path: odds, apart: 1, branch: {ids: [], text: ''}, revision: 0,
+    share: odds, path: odds, apart: 1, branch: {ids: [], text: ''}, ids: [], revision: 0,
     pieces: pieces.map((text, index) => ({text, ids: [index], odds, upTo: odds, tokens: index + 1, ends: 1})),
   };
-  paintRows(rows, [row], '');
+  paintRows(rows, {rows: [row], growing: false}, '');
   rows.firstElementChild.scrollIntoView({block: 'center'});
   const buttons = [...rows.querySelectorAll('.token')];
   const glyphs = buttons.map(button => {
