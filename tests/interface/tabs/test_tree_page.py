@@ -169,9 +169,14 @@ def test_at_a_zoom_of_150_per_cent_the_whole_height_of_five_branches_is_drawn_an
 ) -> None:
     tree.page.set_viewport_size({"width": 911, "height": 512})
     expect(tree.page.locator("#tree .tree-foot")).to_have_css("position", "static")
-    area = tree.page.locator("#tree .tree-scroll")
-    heights = area.evaluate("one => [one.clientHeight, one.firstElementChild.getBoundingClientRect().height]")
-    assert heights[0] >= heights[1] > 0
+    # The drawing follows its area within a frame or two.
+    tree.page.wait_for_function(
+        """() => {
+          const area = document.querySelector('#tree .tree-scroll');
+          const {height} = area.firstElementChild.getBoundingClientRect();
+          return height > 0 && area.clientHeight >= height;
+        }"""
+    )
 
 
 def test_a_click_on_a_tree_of_an_older_text_is_refused_visibly(tree: Visit) -> None:
