@@ -81,6 +81,7 @@ export class ExperimentPage {
   #showAbout() {
     const copies = findAll(this.form, '.about p').map(({textContent}) => make('p', {text: textContent}));
     find(this.result, '.says').after(make('div', {className: 'about', ariaHidden: 'true'}, ...copies));
+    this.form.dataset.fresh = '';   // until the first run
   }
 
   /** The fields for numbers. @returns {HTMLInputElement[]} */
@@ -135,6 +136,7 @@ export class ExperimentPage {
   /** Run what the form holds, or say why that cannot be. */
   begin() {
     const {complaint} = this;
+    delete this.form.dataset.fresh;
     if (complaint) {
       this.line.show(complaint, 'error');
       return;

@@ -43,7 +43,7 @@ export function drawsSentence({odds, draws}) {
  */
 export function oddsPlot({odds, draws}) {
   return {
-    title: 'The likeliest next tokens: the model’s chances, and the chances that samples are drawn by', unit: 'chance', parts: true, below: 'token', table: 'the table below',
+    title: 'The likeliest next tokens: the model’s chances, and the chances by which samples are drawn', unit: 'chance', parts: true, below: 'token', table: 'the table below',
     x: odds.map((_, index) => index), labels: odds.map(({text}) => visibleText(text).trim()),
     lines: [
       {name: 'the model’s chances', y: odds.map(({raw}) => raw)}, {name: 'with the options', y: odds.map(({processed}) => processed)},

@@ -300,6 +300,7 @@ def test_in_a_low_window_what_a_page_is_about_is_seen_beside_the_prompt_until_it
         about = result.locator(".about")
         browsers.expect(about).to_have_text(form.locator(".about p").inner_text())
         browsers.expect(about).to_be_in_viewport(ratio=1)
+        assert form.locator(".about p").evaluate("one => one.offsetHeight") == 1, "it is seen once"
         page.set_viewport_size({"width": 1280, "height": 720})
         browsers.expect(about).to_be_hidden()
         browsers.expect(form.locator(".about p")).to_be_in_viewport(ratio=1)
@@ -308,3 +309,4 @@ def test_in_a_low_window_what_a_page_is_about_is_seen_beside_the_prompt_until_it
     form.locator(".run").click()
     browsers.expect(result).to_have_attribute("data-state", "settled", timeout=PATIENCE)
     browsers.expect(about).to_be_hidden()
+    assert form.locator(".about p").evaluate("one => one.offsetHeight") > 10
