@@ -44,6 +44,7 @@ def test_towards_a_word_the_rows_lead_to_it_and_the_head_says_how_likely_it_is(v
     assert visit.text == PROMPT + inserted
     visit.listen("#branches .announcement")
     visit.control("steer-word").fill("")
+    visit.wait_until_asked()
     expect(odds).to_be_hidden()
     visit.wait_until_settled()
     assert visit.rows == 5
