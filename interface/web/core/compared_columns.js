@@ -88,7 +88,8 @@ export const settingsOfColumn = (settings, {temperature}) => ({
 const END = 'end';
 
 /**
- * What the first token of a row is, or that the text ends there, to compare rows of several columns; null for a row that shows neither.
+ * The ids of a row's first token as a string, to compare rows of several columns; `END` for a row that is the end of the text, and
+ * null for a growing row that has no token yet.
  * @param {Pick<Row, 'pieces' | 'ids' | 'ended'>} row
  */
 const firstKey = ({pieces, ids, ended}) => (pieces.length ? ids.slice(0, pieces[0].tokens).join(' ') : ended ? END : null);

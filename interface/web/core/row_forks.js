@@ -1,4 +1,5 @@
-// Forks: where a row leaves a row above it that begins with the same tokens. And rows that are the same as one above them.
+// Forks: the first token in which a row differs from a row above it that begins with the same tokens. Also rows that have the same
+// tokens as a row above them.
 /** @import {RowPiece} from './types.d.ts' */
 /** @import {SpokenRow} from './branch_sentences.js' */
 import {formatNumber} from './figures_and_labels.js';
@@ -14,8 +15,8 @@ function sharedPieces(one, other) {
 }
 
 /**
- * Where a row leaves the row above it that it is the same as for longest, in buttons that can be seen; null if it begins like
- * none of them, or has nothing of its own.
+ * The fork of a row: the row above it with which it has the most first pieces in common, and the first piece after them. Null if no
+ * row above begins with the same piece, or if all pieces of the row are in common.
  * @param {ForkingRow[]} rows in the order in which they are drawn
  * @param {number} index of the row
  * @returns {Fork | null}

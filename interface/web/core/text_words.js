@@ -4,7 +4,7 @@
 const WORD = /\p{Ideographic}\p{M}*|(?!\p{Ideographic})[\p{L}\p{N}](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])*(?:['’-](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+)*/gu;
 
 /**
- * Count the words of a text, and those of which any character was chosen.
+ * Count the words of a text, and the words of which at least one character was chosen.
  * @param {string} text
  * @param {Span[]} spans the chosen stretches, in order
  */

@@ -11,7 +11,7 @@ export const FIGURE_SIZE = 13;   // of the odds below them
 export const LABEL_INSET = 2;    // from a node's left edge
 const TEXT_ROOM = 17;            // above a node's line or river for its label, and as much below for its odds
 const COLUMN_GAP = 24;           // between two columns, where the links are
-const LEAST_GAP = 12;            // between them where a tree fits into its area only so
+const LEAST_GAP = 12;            // the smallest gap, where a tree is too wide for its area with COLUMN_GAP
 const SIBLING_GAP = 4;           // between two nodes, one above the other
 const MARGIN = 12;
 const FULL_RIVER = 60;           // the width of a river of probability 1
@@ -24,7 +24,8 @@ const FULL_RIVER = 60;           // the width of a river of probability 1
  * stands above its line or river, and its odds below.
  * @param {TreeNode} root
  * @param {{river?: boolean, spread?: number, room?: number}} [options] `spread`: how many times farther apart than the labels need;
- *   `room`: pixels into which the columns are moved closer together, if they fit so
+ *   `room`: the width into
+ *   which the drawing is to fit, see `columnGap`
  * @returns {TreeLayout}
  */
 export function layoutTree(root, {river = false, spread = 1, room = Infinity} = {}) {
@@ -46,8 +47,8 @@ export function layoutTree(root, {river = false, spread = 1, room = Infinity} = 
 }
 
 /**
- * Lay out a tree so that it fits into the width of its area where its columns may stand so close together, and fills its height as
- * far as its nodes may stand apart.
+ * Lay out a tree for an area: with its columns as close together as `columnGap` allows, so that they fit into the width, and with
+ * its nodes as far apart as `fillingSpread` allows, so that they fill the height.
  * @param {TreeNode} root
  * @param {{river: boolean, area: Size, least: number}} options `least`: the smallest scale that it is shown at
  */
@@ -157,7 +158,8 @@ function columnWidths(nodes, gap) {
 }
 
 /**
- * The gap between two columns: the usual one, or the largest smaller one with which all columns have room, if there is one.
+ * The gap between two columns: `COLUMN_GAP` if the drawing fits into `room` with it, else the largest gap down to `LEAST_GAP` with
+ * which it fits. `COLUMN_GAP` if it fits with none: then the drawing is scrolled.
  * @param {LaidNode[]} nodes
  * @param {number} room pixels for all columns and the margins
  */

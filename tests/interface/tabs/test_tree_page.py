@@ -169,7 +169,7 @@ def test_at_a_zoom_of_150_per_cent_the_whole_height_of_five_branches_is_drawn_an
 ) -> None:
     tree.page.set_viewport_size({"width": 911, "height": 512})
     expect(tree.page.locator("#tree .tree-foot")).to_have_css("position", "static")
-    # The drawing follows its area within a frame or two.
+    # The tree is drawn again for the smaller area one or two frames after the window has changed.
     tree.page.wait_for_function(
         """() => {
           const area = document.querySelector('#tree .tree-scroll');

@@ -17,7 +17,7 @@ function wordPlaces(text) {
     const ideograph = /^\p{Ideographic}$/u.test(character);
     const begins = isLetterOrDigit(character) && !inside;
     const next = all[index + 1] ?? '', links = "'’-".includes(character) && inside && isWordCharacter(next) && next !== '中';
-    // A mark after an ideograph belongs to it.
+    // A combining mark after an ideograph is part of the ideograph's word.
     const follows = inside || (isWordCharacter(character) && found.length && found.at(-1).ideograph && found.at(-1).at(-1) === at - 1);
     if (ideograph || begins) found.push(Object.assign([], {ideograph}));
     inside = !ideograph && (begins || (isWordCharacter(character) && inside) || links);
