@@ -13,7 +13,8 @@ from starlette.routing import Route
 
 from interface.http.request_gate import json_object
 from interface.http.same_origin import require_own_page
-from interface.server.call_runner import NAMES, CallRunner, parameters_of
+from interface.server.call_arguments import NAMES, parameters_of
+from interface.server.call_runner import CallRunner
 from interface.server.error_sentences import Refused, refusal
 from interface.server.model_loading import ModelLoader
 

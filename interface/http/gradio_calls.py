@@ -10,7 +10,8 @@ import gradio as gr
 
 from interface.http.caller_gate import caller_of
 from interface.http.same_origin import require_own_page
-from interface.server.call_runner import NAMES, CallRunner, function_of, parameters_of
+from interface.server.call_arguments import NAMES, function_of, parameters_of
+from interface.server.call_runner import CallRunner
 from interface.server.callers import CALLER
 from interface.server.error_sentences import sentence
 from interface.server.model_loading import ModelLoader

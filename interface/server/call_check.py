@@ -44,7 +44,7 @@ class CallCheck:
     async def check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Raise the error, if any, that the call with this name would raise before its first use of the engine.
 
-        Checks run one after the other. `arguments` must have passed `call_runner.checked`.
+        Checks run one after the other. `arguments` must have passed `call_arguments.checked`.
         """
         await asyncio.get_running_loop().run_in_executor(self._thread, self._run, name, arguments)
 

@@ -1,56 +1,34 @@
-"""Run the calls of programs: check their arguments, queue their passes among all others, and limit their time."""
+"""Run the calls of programs: queue their passes among all others, and limit their number and their model time."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
-from contextlib import closing, nullcontext, suppress
-from functools import cache, cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from interface.server.branch_request import MOST_CHARACTERS, whole
+from interface.server.call_arguments import check_tokens, checked
 from interface.server.call_check import CallCheck
 from interface.server.callers import CALLER, Caller, leave_turn
 from interface.server.rate_limits import Turns
+from interface.server.time_limit import limited
 from lookahead_core.errors import LookaheadError
 from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
     from interface.server.model_loading import ModelLoader
     from lookahead_core.serving.calls import Reading
-    from lookahead_core.serving.scheduler import Scheduler
     from lookahead_core.serving.tree_pool import TreePool
 
-T = TypeVar("T")
-NAMES = (
-    "next_token", "continue_messages", "logprobs", "highlights", "gen_revisions", "lookahead", "generate",
-    "beam_search", "compress",
-)  # fmt: skip
 AT_ONCE = Settings.person_calls
 """Calls of one person that may run at once, unless a setting says otherwise."""
 MOST_RUNNING = 128
 """Calls that may run at once, of all people; those of one address are at most half of them. Each holds a tree."""
 MOST_CHECKED = 64
 """Calls of one person that may wait to be checked; each holds its arguments in memory."""
-CAPS = {
-    "k": 20, "n_branch_tokens": 20, "depth": 40, "n_future_tokens": 40, "max_new_tokens": 512, "max_length": 1024,
-    "n": 10, "num_beams": 20, "budget": 512,
-}  # fmt: skip
-"""Upper limits of whole-number arguments of calls from programs; the methods of `Calls` allow more."""
-TOKEN_COUNTS = {
-    "next_token": (("k",), ("n_future_tokens", "depth")),
-    "continue_messages": (("n_branch_tokens",), ("n_future_tokens",)),
-    "lookahead": (("k",), ("depth",)),
-}
-"""Arguments of calls for the number of branches and for their length; the first one that is set counts."""
-MOST_HIGHLIGHTED = 400_000
-"""Characters of a text times `k` in the call `highlights`, whose answer has `k` alternatives for each token."""
 ALL = object()
-MOST_STOPS, LONGEST_STOP = 20, 200
-"""The most stop strings of a call, and characters of each: they are searched for after every token."""
 
 
 class NotReady(LookaheadError):
@@ -66,12 +44,6 @@ class TooMany(LookaheadError):
     """
 
     status = 429
-
-
-class TooMuch(LookaheadError):
-    """Raised if a request has used up its model time; HTTP status 413."""
-
-    status = 413
 
 
 class CallRunner:
@@ -105,7 +77,7 @@ class CallRunner:
         """
         self._require_model()
         valid = checked(name, arguments)
-        _check_tokens(name, valid, self._settings.request_tokens)
+        check_tokens(name, valid, self._settings.request_tokens)
         leave_turn()
         caller = CALLER.get()
         self._require_free(caller)  # before the check, which costs more than the refusal
@@ -216,23 +188,6 @@ class CallRunner:
             self.loader.scheduler.stop(caller)
 
 
-def limited(
-    scheduler: Scheduler, steps: Iterator[T], seconds: float, kind: str, is_result: Callable[[T], bool]
-) -> Iterator[T]:
-    """Yield the steps of a request, which may use so many seconds of model time; `kind` names it in the error.
-
-    Raises TooMuch in place of a step that is no result if all steps so far have taken more. To be run by the scheduler.
-    """
-    # Closing returns the call's tree to the pool at once, in the scheduler's thread.
-    with closing(steps) if isinstance(steps, Generator) else nullcontext():
-        for fact in steps:
-            if not is_result(fact) and scheduler.job_seconds > seconds:
-                raise TooMuch(
-                    f"This {kind} has used the model for {seconds:g} seconds, which is the limit: ask for less."
-                )
-            yield fact
-
-
 def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]], error: Exception | None) -> None:
     """End the future with `error`, or if that is None with the last of `results`, of which there must be one then.
 
@@ -244,90 +199,3 @@ def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]
         answer.set_exception(error)
     else:
         answer.set_result(results[-1])
-
-
-def function_of(name: str) -> Callable[..., dict[str, Any]]:
-    """Return the method of `Calls` with that name, as a function whose first parameter is `self`.
-
-    It is not checked that the name is one of NAMES.
-    """
-    from lookahead_core.serving.calls import Calls
-
-    return getattr(Calls, name)  # type: ignore[no-any-return]
-
-
-@cache
-def parameters_of(name: str) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of the call with that name, in order and by their names, without `self`.
-
-    Their annotations are types, and no strings. Computed once for each name: it takes a tenth of what a refused call
-    costs.
-    """
-    parameters = inspect.signature(function_of(name), eval_str=True).parameters
-    return MappingProxyType(dict(list(parameters.items())[1:]))
-
-
-def checked(call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a program's arguments for the call with that name, those with a limit in CAPS as int.
-
-    Raises ValueError with a sentence for an unknown or missing argument, a string of more than MOST_CHARACTERS, a list
-    of too many or too long stop strings, and a value in CAPS that is neither None nor a whole number from 1 to its
-    limit. Other values are not checked, and defaults are not filled in.
-    """
-    known = parameters_of(call)
-    for name in arguments:
-        if name not in known:
-            raise ValueError(f"{str(name)[:40]!r} is not an argument of this call; it takes {', '.join(known)}.")
-    for name, parameter in known.items():
-        if parameter.default is parameter.empty and name not in arguments:
-            raise ValueError(f"{name} is missing; this call takes {', '.join(known)}.")
-    valid = dict(arguments)
-    for name, value in arguments.items():
-        if name in CAPS and value is not None:
-            valid[name] = whole(name, value, 1, CAPS[name])
-        if isinstance(value, str) and len(value) > MOST_CHARACTERS:
-            raise ValueError(
-                f"{name} has {len(value):,} characters, and at most {MOST_CHARACTERS:,} are allowed: shorten it."
-            )
-    _check_stops(arguments.get("stop"))
-    if call == "highlights":
-        _check_highlighted(valid)
-    return valid
-
-
-def _check_highlighted(arguments: Mapping[str, Any]) -> None:
-    """Raise ValueError if the answer of the call `highlights` would be too large, see MOST_HIGHLIGHTED."""
-    texts = [arguments.get(name) for name in ("updated_doc", "doc")]
-    length = next((len(text) for text in texts if isinstance(text, str) and text.strip()), 0)
-    k = arguments.get("k", 5)
-    if isinstance(k, int) and length * k > MOST_HIGHLIGHTED:
-        raise ValueError(
-            f"The text has {length:,} characters, and with k = {k} at most {MOST_HIGHLIGHTED // k:,} are allowed: "
-            "shorten it, or lower k."
-        )
-
-
-def _check_tokens(call: str, arguments: Mapping[str, Any], most: int) -> None:
-    """Raise ValueError if a call's number of branches times their length is above `most`; see TOKEN_COUNTS."""
-    if call not in TOKEN_COUNTS:
-        return
-    known = parameters_of(call)
-    values = {name: parameter.default for name, parameter in known.items()} | dict(arguments)
-    k, depth = (
-        next((values[name] for name in names if values[name] is not None), None) for names in TOKEN_COUNTS[call]
-    )
-    if k is not None and depth is not None and k * depth > most:
-        raise ValueError(f"{k} branches of {depth} tokens are asked for, and at most {most} tokens are allowed.")
-
-
-def _check_stops(stops: Any) -> None:
-    """Raise ValueError for a list of more than MOST_STOPS elements, or with a string of over LONGEST_STOP characters.
-
-    `stops` is a call's argument `stop`. Any other value passes: the call itself refuses wrong types.
-    """
-    if not isinstance(stops, list):
-        return
-    if len(stops) > MOST_STOPS:
-        raise ValueError(f"stop has {len(stops):,} strings, and at most {MOST_STOPS} are allowed: leave some out.")
-    if any(isinstance(one, str) and len(one) > LONGEST_STOP for one in stops):
-        raise ValueError(f"stop has a string of more than {LONGEST_STOP} characters: shorten it.")

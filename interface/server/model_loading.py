@@ -11,6 +11,7 @@ from functools import cached_property
 from time import sleep
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from interface.server.call_runner import CallRunner
 from interface.server.logs import SAFE, log_event
 from interface.server.operation_counts import OperationCounts
 from lookahead_core.engines.elsewhere import can_reopen, elsewhere_of
@@ -19,7 +20,6 @@ from lookahead_core.errors import LookaheadError, NoAnswer
 from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
-    from interface.server.call_runner import CallRunner
     from interface.server.page_service import PageService
     from lookahead_core import Model
     from lookahead_core.engines.elsewhere import ReplicaCounts
@@ -157,8 +157,6 @@ class ModelLoader:
         There is one, so its limits hold for all of them together, and they share the trees that are kept between calls.
         The model need not be loaded yet.
         """
-        from interface.server.call_runner import CallRunner  # imported here, since it imports this module
-
         return CallRunner(self)
 
     @property

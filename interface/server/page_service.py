@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
-from interface.server.call_runner import limited
 from interface.server.callers import CALLER
 from interface.server.error_sentences import as_news, end_of_request, kind, sentence
 from interface.server.logs import log_event
@@ -20,6 +19,7 @@ from interface.server.page_session import PageSession
 from interface.server.request_progress import ABSENT, POLL_SECONDS, News, RequestProgress
 from interface.server.session_lifetime import MOST_PAGES, OpenPage, OpenPages
 from interface.server.shared_gpu import Visitor
+from interface.server.time_limit import limited
 from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.engines.elsewhere import most_known
 from lookahead_core.errors import Interrupted, LookaheadError, NoRoom

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from interface.server.call_runner import NAMES, parameters_of
+from interface.server.call_arguments import NAMES, parameters_of
 
 COMPONENT = "/gradio_api/component_server"
 ENDLESS = ("/gradio_api/heartbeat", "/gradio_api/queue/data")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interface import ModelLoader, build
-from interface.server.call_runner import NAMES
+from interface.server.call_arguments import NAMES
 from interface.server.error_sentences import UNEXPECTED
 from lookahead_core import Settings
 from tests.fuzz import campaign

@@ -19,9 +19,11 @@ from starlette.requests import Request
 from interface import ModelLoader
 from interface.http.endpoints import _while_connected
 from interface.server import call_runner as callers
-from interface.server.call_runner import AT_ONCE, CallRunner, NotReady, TooMany, TooMuch, checked
+from interface.server.call_arguments import checked
+from interface.server.call_runner import AT_ONCE, CallRunner, NotReady, TooMany
 from interface.server.callers import CALLER, Caller
 from interface.server.error_sentences import UNEXPECTED, status
+from interface.server.time_limit import TooMuch
 from lookahead_core import Model, ModelError
 from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
 from lookahead_core.serving import job, scheduler, shared_passes

@@ -18,7 +18,7 @@ import pytest
 
 import app
 import lookahead_core
-from interface.server.call_runner import NAMES, function_of
+from interface.server.call_arguments import NAMES, function_of
 from lookahead_core import Model
 from lookahead_core.serving.calls import Calls
 from tests.interface.http.test_endpoints import CALLS

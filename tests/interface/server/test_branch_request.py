@@ -10,7 +10,7 @@ import pytest
 
 from interface.server import branch_request
 from interface.server.branch_request import BranchRequest, MessageContext, whole
-from interface.server.call_runner import CAPS, LONGEST_STOP, MOST_STOPS, checked
+from interface.server.call_arguments import CAPS, LONGEST_STOP, MOST_STOPS, checked
 from interface.server.page_session import ahead_depth
 from interface.tabs.highlights import text_analysis
 from interface.tabs.highlights.text_analysis import HighlightsRequest

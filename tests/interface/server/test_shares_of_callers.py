@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from interface import ModelLoader
-from interface.server.call_runner import CallRunner, TooMany, TooMuch
+from interface.server.call_runner import CallRunner, TooMany
 from interface.server.callers import CALLER, Caller
 from interface.server.page_service import PageService
+from interface.server.time_limit import TooMuch
 from interface.tabs.highlights import text_analysis
 from interface.tabs.highlights.text_analysis import HighlightsService
 from lookahead_core import Model, Settings
