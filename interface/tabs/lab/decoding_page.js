@@ -150,6 +150,7 @@ class DecodingPage extends ExperimentPage {
     this.line.show(settled ? `${formatCount(view.texts.length, 'text')} of up to ${formatCount(all, 'token')}.` : `${phase}: ${formatNumber(count)} of ${all} tokens`, settled ? 'settled' : 'thinking', settled ? null : count / all);
     this.found.hidden = !view.texts.length;
     this.hasBeams = view.tree.length > 0;
+    this.#showBoxes();
     this.tree = decodingTree(String(this.run?.prompt ?? ''), view);
     this.isGrowing = !settled;
     this.#drawTree();
@@ -210,6 +211,14 @@ class DecodingPage extends ExperimentPage {
     if (!settled && draws && performance.now() - this.plotted < PLOT_INTERVAL) return;
     this.plotted = performance.now();
     this.plots.draw([oddsPlot(found)]).catch(() => this.oddsLine.show(NO_PLOTS, 'error'));
+  }
+
+  /** Show above the tree the boxes of those methods alone that the run has. */
+  #showBoxes() {
+    const {greedy, samples, beams} = this.run ?? {};
+    /** @type {Record<string, boolean>} */
+    const has = {greedy: Boolean(greedy), sample: Number(samples) > 0, beam: Number(beams) > 0, dropped: Number(beams) > 0};
+    for (const {value, labels} of this.switches) if (labels) labels[0].hidden = !has[value];
   }
 
   /** Which paths the tree shows. @returns {Shown} */

@@ -161,6 +161,23 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
 
 
 @in_a_browser
+@pytest.mark.parametrize(
+    ("query", "methods"),
+    [
+        ("tokens=3&samples=2&beams=2", ["greedy", "sample", "beam", "dropped"]),
+        ("tokens=3&samples=1&beams=0", ["greedy", "sample"]),
+        ("tokens=3&greedy=false&samples=0&beams=2", ["beam", "dropped"]),
+    ],
+)
+def test_only_the_methods_of_a_run_have_a_box_above_its_tree(
+    tiny: Visit, tiny_page: str, query: str, methods: list[str]
+) -> None:
+    page = run(tiny, tiny_page, f"prompt=The+keeper&{query}")
+    boxes = page.locator("#lab-decoding .shown input:visible")
+    assert boxes.evaluate_all("boxes => boxes.map(({value}) => value)") == methods
+
+
+@in_a_browser
 def test_the_tree_is_read_by_keyboard(tiny: Visit, tiny_page: str) -> None:
     page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=5&samples=2&beams=3&seed=4")
     page.locator("#lab-decoding .zoom-in").focus()
