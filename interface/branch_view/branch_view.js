@@ -1,7 +1,7 @@
 // The branch view on its element: it takes events, draws its state, and dispatches what a person chooses. It knows no other
 // part of the page and sends no requests.
 /**
- * @import {AcceptDetail, BranchViewElement, BranchViewHandle, Choice, ChoiceSource, ComponentArguments, DrawnRow} from '../web/core/types.d.ts'
+ * @import {AcceptDetail, BranchViewElement, BranchViewHandle, Choice, ChoiceSource, ComponentArguments, DrawnRow, RowEdit} from '../web/core/types.d.ts'
  */
 /** @import {FocusPosition} from './row_keys.js' */
 /** @import {BranchViewEvent, BranchViewState, Target} from '../web/core/branch_view_state.js' */
@@ -50,7 +50,7 @@ export function mount({element, props, watch}) {
   onDetail(root, 'announceConfirmed', () => view.update({type: 'announceConfirmed'}));
   onDetail(root, 'announceTab', ({text, leadsOn}) => view.update({type: 'announceTab', text, leadsOn}));
   onDetail(root, 'confirm', ({kind, text}) => view.update({type: 'confirm', kind, text}));
-  onDetail(root, 'follow', ({edit = null}) => view.update({type: 'follow', edit}));
+  onDetail(root, 'follow', ({edit = null, undone = false}) => view.follow(edit, undone));
   onDetail(root, 'refuse', ({because}) => view.refuse(because));
   onDetail(root, 'veil', ({veiled}) => view.update({type: 'veil', veiled}));
   const showValue = () => { if (props.value) view.update({type: 'show', detail: props.value}); };
@@ -88,7 +88,7 @@ export class BranchView {
   #movedFocus = null;
   #beginsAgain = false;   // whether the focus goes to the first of the next rows: nothing was left of the row that was accepted by key
   /**
-   * The position from which the focus follows a changed row, and the column where it goes; null for the changed piece.
+   * The position from which the focus follows a row, and the column where it goes; null for what was written or is back.
    * @type {{line: number, column: number, goal: number | null} | null}
    */
   #follows = null;
@@ -242,17 +242,30 @@ export class BranchView {
   }
 
   /**
-   * Let the focus follow a changed row to where it stands now, if it was on it, or where the change was made.
+   * Let the focus follow a row to where it stands now, if it was on it, or on the token where `follow` was called.
    * @param {NonNullable<ReturnType<typeof focusPosition>>} position of the focus before the paint
    * @param {BranchViewState} before
    */
   #followChange(position, {followedAt: from, followed: earlier}) {
     const {followedAt: to, followed} = this.state, {line, column, token} = position;
-    if (token && from?.line === line && earlier?.edit === followed?.edit) this.#follows = {line, column, goal: column};
+    const isSame = earlier?.edit === followed?.edit && earlier?.undone === followed?.undone;
+    if (token && from?.line === line && isSame) this.#follows = {line, column, goal: column};
     const follows = this.#follows;
     if (!to) return;
     this.#follows = null;
     if (follows?.line === line && follows.column === column) focusAt(this.root, {line: to.line, column: follows.goal ?? to.column, token: true});
+  }
+
+  /**
+   * Follow the row of a change, which may stand elsewhere in the next view. If the focus is on a token of any row, it goes there: to
+   * what was written, or to the token that is back.
+   * @param {RowEdit | null} edit null where no row is to be followed any more
+   * @param {boolean} [undone] whether the change was undone
+   */
+  follow(edit, undone = false) {
+    const position = focusPosition(this.root);
+    this.#follows = edit && position?.token ? {...position, goal: null} : null;
+    this.update({type: 'follow', edit, undone});
   }
 
   /** Branches that are only to be read say that nothing can be done with them. */
@@ -480,9 +493,7 @@ export class BranchView {
     if (text === null) return;
     const detail = editOf(row, piece, text);
     if (!isInert(this.state, row) && dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) {
-      const position = focusPosition(this.root);
-      this.#follows = position && {...position, goal: null};
-      this.update({type: 'follow', edit: detail.edit});
+      this.follow(detail.edit);
       return;
     }
     this.refuse(detail.because);

@@ -10,7 +10,7 @@ import {
 } from './branch_sentences.js';
 import {endsWait, rowToAwait, withFirstTokens} from './awaited_row.js';
 import {continuedLetters} from './figures_and_labels.js';
-import {editedPosition, withChange} from './row_edits.js';
+import {editedPosition, restoredPosition, withChange} from './row_edits.js';
 import {wordOfPiece} from './row_tokens.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
@@ -39,7 +39,8 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @property {boolean} othersOpen whether the list of other beginnings is open
  * @property {Target | null} pointed the button that is pointed at or has the focus
  * @property {AwaitedRow | null} awaited the row that is accepted once it is complete
- * @property {{edit: RowEdit, seen: boolean} | null} followed the row that was changed last, and whether its view has been shown
+ * @property {{edit: RowEdit, undone: boolean, seen: boolean} | null} followed the row of the change that was made or undone last, and
+ *   whether the view of a change that was made has been shown
  * @property {{line: number, column: number} | null} followedAt where that row stands among the drawn ones
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
@@ -59,7 +60,7 @@ import {withConfirmation, withSentence} from './confirmations.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number, textChanged?: boolean}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | {type: 'follow', edit: RowEdit | null} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'follow', edit: RowEdit | null, undone?: boolean} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. “Go on”, or Alt+P, continues it.';
@@ -106,7 +107,7 @@ function change(state, event) {
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;
     case 'confirm': return confirm(state, event);
-    case 'follow': return redraw({...state, followed: event.edit && {edit: event.edit, seen: false}});
+    case 'follow': return redraw({...state, followed: event.edit && {edit: event.edit, undone: Boolean(event.undone), seen: false}});
     case 'point': return {...state, pointed: event.target};
     case 'refuse': {
       const refusal = event.because ?? REFUSAL;
@@ -206,7 +207,7 @@ function announceChangedRows(state) {
 function findFollowed(state) {
   const {followed, followedAt, drawn} = state;
   // Before its first view an older one may still come.
-  if (!followed || Boolean(followedAt) === followed.seen) return state;
+  if (!followed || followed.undone || Boolean(followedAt) === followed.seen) return state;
   if (!followedAt) return {...state, followed: null, confirmed: withConfirmation(state.confirmed, {kind: 'lost'})};
   const {line} = followedAt, text = spokenBeginning(drawn.rows[line], state.shown?.before ?? '');
   return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1} is now “${text}”.`})};
@@ -310,16 +311,16 @@ const withoutAhead = state => ({...state, ahead: {...state.ahead, ready: 0, keys
  * @type {(state: BranchViewState) => BranchViewState}
  */
 function redraw(state) {
-  const {settings, shown: known, pinnedSince: pinned, veiled} = state, [shown, pinnedSince] = veiled ? [null, null] : [known, pinned];
+  const {settings, shown: known, pinnedSince: pinned, veiled, followed} = state, [shown, pinnedSince] = veiled ? [null, null] : [known, pinned];
   const base = shown ? shapeRows(shown.view, settings, shown.pinned, shown.growing) : {...NOTHING, wanted: settings};
   const rows = base.rows.map(row => ({...row, revision: shown?.revision ?? -1}));
   if (pinnedSince) {
     const wanted = {k: 0, depth: Infinity, until: 'tokens', ...base.wanted};
     rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
   }
-  const followedAt = editedPosition(rows, state.followed?.edit ?? null);
-  const edit = followedAt || state.followed?.seen || state.status.state !== 'thinking' ? null : state.followed?.edit;
-  const next = {...state, drawn: {...base, rows: edit ? withChange(rows, edit) : rows}, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
+  const followedAt = followed && (followed.undone ? restoredPosition : editedPosition)(rows, followed.edit);
+  const isComputed = followed && !followed.undone && !followed.seen && !followedAt && state.status.state === 'thinking';
+  const next = {...state, drawn: {...base, rows: isComputed ? withChange(rows, followed.edit) : rows}, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
   return next.pointed && !targetExists(next, next.pointed) ? {...next, pointed: null} : next;
 }
 

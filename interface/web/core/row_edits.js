@@ -72,13 +72,31 @@ function changingRow(row, {before, text}) {
 /**
  * Where a changed row stands, and the last of its pieces that was put there, with which all of it is accepted; null if it is not among the rows.
  * @param {Pick<DrawnRow, 'branch' | 'pieces'>[]} rows
- * @param {Pick<RowEdit, 'before' | 'text'> | null} edit
+ * @param {Pick<RowEdit, 'before' | 'text'>} edit
  * @returns {{line: number, column: number} | null}
  */
 export function editedPosition(rows, edit) {
-  if (!edit) return null;
   const {before} = edit, text = edit.text.trim();
   const line = rows.findIndex(({branch, pieces}) => branch.edited?.[0] === before.length && before.every((id, index) => branch.ids[index] === id)
     && pieces.filter(piece => piece.isEdited).map(piece => piece.text).join('').trim().startsWith(text));
   return line < 0 ? null : {line, column: rows[line].pieces.findLastIndex(piece => piece.isEdited)};
+}
+
+/**
+ * Where the row stands that an undone change has brought back, and its piece that the change had replaced; null if no row begins
+ * like it up to there. Its end may be another one, or be missing while rows grow.
+ * @param {Pick<DrawnRow, 'branch' | 'pieces'>[]} rows
+ * @param {Pick<RowEdit, 'row' | 'before'>} edit
+ * @returns {{line: number, column: number} | null}
+ */
+export function restoredPosition(rows, {row, before}) {
+  const shared = rows.map(({branch}) => sharedLength(row, branch.ids)), most = Math.max(...shared), line = shared.indexOf(most);
+  const column = most > before.length ? rows[line].pieces.findIndex(({tokens}) => tokens > before.length) : -1;
+  return column < 0 ? null : {line, column};
+}
+
+/** How many ids two paths begin with in common. @type {(one: number[], other: number[]) => number} */
+function sharedLength(one, other) {
+  const differs = one.findIndex((id, index) => id !== other[index]);
+  return differs < 0 ? one.length : differs;
 }

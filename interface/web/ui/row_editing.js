@@ -15,7 +15,7 @@ export class RowEditing {
    * @type {WeakSet<RowEdit>}
    */
   #refused = new WeakSet();
-  #follows = false;   // whether the branch view follows a change
+  #follows = false;   // whether the branch view follows a row of this text whose change was made or undone
 
   /**
    * @param {object} parts
@@ -68,8 +68,8 @@ export class RowEditing {
   #apply({edit, pinned}, verb) {
     const undoes = verb === 'undo';
     if (undoes) dispatch(this.branches, 'confirm', {kind: 'unchanged', text: edit.text});
-    if (verb !== 'take') dispatch(this.branches, 'follow', {edit: undoes ? null : edit});
-    this.#follows = !undoes;
+    if (verb !== 'take') dispatch(this.branches, 'follow', {edit, undone: undoes});
+    this.#follows = true;
     this.request(pinned ? undoes ? pinned : null : this.pinned());
   }
 

@@ -383,6 +383,26 @@ def test_each_undo_takes_back_one_click_and_the_caret_with_it(rewriting: Rewriti
         assert (rewriting.text, rewriting.caret) == state
 
 
+FOCUSED = "() => [document.activeElement.dataset.text, document.activeElement.closest('.branch').dataset.branch]"
+
+
+def test_the_undo_of_a_changed_row_leads_the_focus_back_to_its_token(rewriting: Rewriting) -> None:
+    rewriting.fill("source", SOURCE)
+    rewriting.token(0).focus()
+    before = rewriting.page.evaluate(FOCUSED)
+    rewriting.page.keyboard.press("e")
+    rewriting.page.locator(".row-editor").fill("never")
+    rewriting.page.keyboard.press("Enter")
+    edited = rewriting.branches.locator("[data-edited]")
+    expect(edited.last).to_be_focused()
+    rewriting.settle()
+    assert rewriting.page.evaluate(FOCUSED)[1] != before[1], "the row has moved"
+    rewriting.page.keyboard.press("Control+z")
+    expect(edited).to_have_count(0)
+    rewriting.settle()
+    assert rewriting.page.evaluate(FOCUSED) == before
+
+
 def test_branches_of_another_source_refuse_the_click_visibly(rewriting: Rewriting) -> None:
     rewriting.fill("source", SOURCE)
     rewriting.page.locator("#rewrite-source").fill("Something else.")

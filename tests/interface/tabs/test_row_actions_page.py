@@ -631,6 +631,47 @@ def test_after_a_change_the_focus_is_on_its_row_wherever_it_was(visit: Visit) ->
     assert focused(visit) == "token"
 
 
+FOCUSED_TOKEN = """() => {
+  const {dataset: {ids}} = document.activeElement, row = document.activeElement.closest('.branch');
+  return {ids, line: Number(row?.dataset.branch), isEdited: document.activeElement.matches('[data-edited]')};
+}"""
+
+
+@pytest.mark.parametrize("way", ["Control+z", "button"])
+def test_the_focus_goes_to_the_token_that_an_undo_brings_back(visit: Visit, way: str) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown")
+    before = visit.page.evaluate(FOCUSED_TOKEN)
+    change(visit)
+    visit.wait_until_settled()
+    changed = visit.page.evaluate(FOCUSED_TOKEN)
+    assert changed["line"] != before["line"], "the row has moved"
+    for _ in range(2):
+        if way == "button":
+            visit.page.locator("#undo").click()
+        else:
+            press(visit, way)
+        expect(visit.page.locator("#branches [data-edited]")).to_have_count(0)
+        visit.wait_until_settled()
+        assert visit.page.evaluate(FOCUSED_TOKEN) == before
+        press(visit, "Control+Shift+z")
+        expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
+        visit.wait_until_settled()
+        assert visit.page.evaluate(FOCUSED_TOKEN) == changed, "a redo leads to what was written"
+
+
+def test_an_undo_of_a_change_leaves_the_focus_where_it_is_outside_of_the_rows(visit: Visit) -> None:
+    write(visit)
+    press(visit, "Alt+ArrowDown")
+    change(visit)
+    visit.wait_until_settled()
+    visit.page.locator("#undo").focus()
+    press(visit, "Enter")
+    expect(visit.page.locator("#branches [data-edited]")).to_have_count(0)
+    visit.wait_until_settled()
+    expect(visit.page.locator("#undo")).to_be_focused()
+
+
 def test_after_a_change_the_next_enter_inserts_the_whole_written_word(visit: Visit) -> None:
     write(visit)
     field, edited = visit.page.locator(".row-editor"), visit.page.locator("#branches [data-edited]")

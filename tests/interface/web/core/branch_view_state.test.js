@@ -507,6 +507,17 @@ test('nothing says that branching is paused after it goes on', () => {
   assert.equal(run([{type: 'expect', revision: 2}, show(2, likelyView())], resumed).announcement, `Branching goes on. ${ROWS}`);
 });
 
+test('the row of an undone change is found where it stands now, and nothing is said of it', () => {
+  const {branch} = settled(1).drawn.rows[2], edit = {row: branch.ids, before: branch.ids.slice(0, 1), text: ' new'}, without = likelyView();
+  without.branches = without.branches.filter(({ids}) => ids[0] !== branch.ids[0]);
+  const undone = run([{type: 'follow', edit, undone: true}, {type: 'status', state: 'thinking'}], run([show(1, without)]));
+  assert.ok(!undone.followedAt && undone.drawn.rows.every(({changing}) => !changing));
+  const state = run([show(1, likelyView())], undone);
+  assert.deepEqual([state.followedAt, state.announcement], [{line: 2, column: 1}, ROWS]);
+  const gone = run([show(2, without)], state);
+  assert.deepEqual([gone.followedAt, gone.announcement], [null, announcementSentence(gone.drawn)]);
+});
+
 test('a changed row is announced with its new position when it is shown, and once more when it is gone', () => {
   const changed = likelyView(), [, , , last] = changed.branches;
   last.edited = [1, 2];

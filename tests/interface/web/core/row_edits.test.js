@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {MOST_EDITS, editOf, editedPosition, editsAfter, replacementText} from '../../../../interface/web/core/row_edits.js';
+import {MOST_EDITS, editOf, editedPosition, editsAfter, replacementText, restoredPosition} from '../../../../interface/web/core/row_edits.js';
 
 test('a word that is typed keeps the white space before it, a sign does not, and nothing new is no change', () => {
   assert.equal(replacementText(' sea', 'sky'), ' sky');
@@ -48,5 +48,16 @@ test('a changed row is found by what was kept before the change and by its text'
   assert.deepEqual(editedPosition(rows, {before: [1], text: ' never'}), {line: 1, column: 1});
   assert.deepEqual(editedPosition(rows, {before: [2], text: ' never'}), {line: 2, column: 1});
   assert.deepEqual(editedPosition(rows, {before: [], text: ' sky'}), {line: 3, column: 0});
-  for (const gone of [null, {before: [1], text: ' ever'}, {before: [3], text: ' never'}, {before: [], text: ' the'}]) assert.equal(editedPosition(rows, gone), null);
+  for (const gone of [{before: [1], text: ' ever'}, {before: [3], text: ' never'}, {before: [], text: ' the'}]) assert.equal(editedPosition(rows, gone), null);
+});
+
+test('the row of an undone change is the one that begins most like it, also where its end is missing or another one', () => {
+  const path = (...ids) => ({branch: {ids}, pieces: ids.map((_, index) => ({tokens: index + 1}))});
+  const rows = [path(1, 2, 7), path(9), path(1, 2, 3, 4, 6)], edit = {row: [1, 2, 3, 4, 5], before: [1]};
+  assert.deepEqual(restoredPosition(rows, edit), {line: 2, column: 1});
+  assert.deepEqual(restoredPosition(rows, {...edit, before: []}), {line: 2, column: 0});
+  assert.deepEqual(restoredPosition([path(9), path(1, 2)], edit), {line: 1, column: 1}, 'it still grows');
+  for (const others of [[], [path(9)], [path(1), path(1, 7)]]) assert.equal(restoredPosition(others, edit), null);
+  const joined = {branch: {ids: [1, 2, 3]}, pieces: [{tokens: 1}, {tokens: 3}]};
+  assert.deepEqual(restoredPosition([joined], edit), {line: 0, column: 1}, 'a button of two tokens');
 });
