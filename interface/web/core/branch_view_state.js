@@ -15,7 +15,7 @@ import {wordOfPiece} from './row_tokens.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
 import {viewToBeginWith} from './known_views.js';
-import {withConfirmation, withSentence} from './confirmations.js';
+import {withConfirmation, withRows, withSentence} from './confirmations.js';
 
 /**
  * @typedef {{view: View, before: string, pinned: BranchRemainder | null, revision: number, stored: boolean, growing: boolean}} ShownView
@@ -161,7 +161,7 @@ const rowsSentence = ({drawn, shown}) => announcementSentence(drawn, shown?.befo
 function announceRows(state) {
   const {confirmed} = state, sentence = rowsSentence(state);
   if (!confirmed.length && state.announcedRows === sentence) return state;
-  return {...state, announcement: withSentence(confirmed, sentence), announcedRows: sentence, confirmed: []};
+  return {...state, announcement: withRows(confirmed, sentence), announcedRows: sentence, confirmed: []};
 }
 
 /**
@@ -196,7 +196,7 @@ function takeSettings(state, settings) {
 function announceChangedRows(state) {
   const {status, shown, veiled, announcement, confirmed} = state, next = {...state, unannounced: false};
   if (!state.unannounced || !shown || veiled || UNFINISHED.includes(status.state) || isShownViewOld(state)) return next;
-  const announcedRows = rowsSentence(state), sentence = withSentence(confirmed, announcedRows);
+  const announcedRows = rowsSentence(state), sentence = withRows(confirmed, announcedRows);
   return {...next, announcement: [announcement, sentence].filter(Boolean).join(' '), announcedRows, confirmed: []};
 }
 
@@ -209,8 +209,8 @@ function findFollowed(state) {
   // Before its first view an older one may still come.
   if (!followed || followed.undone || Boolean(followedAt) === followed.seen) return state;
   if (!followedAt) return {...state, followed: null, confirmed: withConfirmation(state.confirmed, {kind: 'lost'})};
-  const {line} = followedAt, text = spokenBeginning(drawn.rows[line], state.shown?.before ?? '');
-  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1} is now “${text}”.`})};
+  const {line} = followedAt, now = spokenBeginning(drawn.rows[line], state.shown?.before ?? '');
+  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1}`, now})};
 }
 
 /**

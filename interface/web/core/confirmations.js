@@ -2,7 +2,7 @@
 import {excerpt} from './text_words.js';
 import {spokenQuote} from './figures_and_labels.js';
 
-/** @typedef {{kind: string, text?: string}} Confirmation an action that is not announced yet */
+/** @typedef {{kind: string, text?: string, now?: string}} Confirmation an action that is not announced yet; `now`: the text of a changed row */
 
 const MOST = 4;           // actions in one message
 const MOST_TEXT = 120;    // characters of a text in it
@@ -10,7 +10,7 @@ const MOST_TEXT = 120;    // characters of a text in it
 /** @param {string} [text] */
 const quoted = (text = '') => spokenQuote(text.length > MOST_TEXT && text.trim() ? excerpt(text, MOST_TEXT) : text.slice(0, MOST_TEXT));
 
-/** @type {Record<string, (text?: string) => string>} */
+/** @type {Record<string, (text?: string, now?: string) => string>} */
 const SENTENCES = {
   inserted: text => `Inserted: ${quoted(text)}.`,
   undone: text => (text ? `Undone: ${quoted(text)}.` : 'Undone.'),
@@ -31,7 +31,7 @@ const SENTENCES = {
   unsteered: () => 'Rows are no longer steered by a word.',
   hidden: () => 'Grey text hidden.',
   resumed: () => 'Branching goes on.',
-  changed: text => `Changed: ${text}`,
+  changed: (text, now) => `Changed: ${text}${now === undefined ? '' : ` is now “${now}”`}.`,
   unchanged: text => `Undone: the change to ${quoted(text)}.`,
   lost: () => 'The row that you changed is gone.',
 };
@@ -42,14 +42,14 @@ const SENTENCES = {
  * @param {Confirmation} added
  * @returns {Confirmation[]}
  */
-export function withConfirmation(list, {kind, text}) {
-  const last = list[list.length - 1];
+export function withConfirmation(list, added) {
+  const last = list[list.length - 1], {kind, text} = added;
   if (last && kind === 'inserted' && last.kind === kind) return [...list.slice(0, -1), {kind, text: `${last.text}${text}`}];
-  return [...list, {kind, text}].slice(-MOST);
+  return [...list, added].slice(-MOST);
 }
 
 /** @param {Confirmation[]} list */
-const confirmationSentence = list => list.map(({kind, text}) => SENTENCES[kind]?.(text) ?? '').filter(Boolean).join(' ');
+const confirmationSentence = list => list.map(({kind, text, now}) => SENTENCES[kind]?.(text, now) ?? '').filter(Boolean).join(' ');
 
 /**
  * One message of actions and of what follows them.
@@ -57,3 +57,10 @@ const confirmationSentence = list => list.map(({kind, text}) => SENTENCES[kind]?
  * @param {string} [sentence]
  */
 export const withSentence = (list, sentence = '') => [confirmationSentence(list), sentence].filter(Boolean).join(' ');
+
+/**
+ * One message of actions and of the rows that follow them. The text of a changed row is said among the rows, and not before.
+ * @param {Confirmation[]} list
+ * @param {string} rows
+ */
+export const withRows = (list, rows) => withSentence(list.map(({kind, text}) => ({kind, text})), rows);

@@ -241,8 +241,7 @@ test('a row that continues a word is announced as the whole word, also where it 
   const {ids: [first]} = view.branches[0], edit = {row: [first], before: [], text: 'house'};
   view.branches[0].edited = [0, 1];
   const state = run([{type: 'follow', edit}, {type: 'show', detail: {revision: 1, view, state: 'settled', before: 'The light'}}]);
-  assert.match(state.announcement, /Changed: row \d is now “lighthouse w/);
-  assert.match(state.announcement, /[:;] lighthouse w/);
+  assert.match(state.announcement, /^Changed: row \d\. .*[:;] lighthouse w/);
 });
 
 test('buttons that are missing, hidden or of an older text have no description', () => {
@@ -526,7 +525,10 @@ test('a changed row is announced with its new position when it is shown, and onc
   assert.deepEqual([early.followedAt, early.announcement], [null, ROWS]);
   const state = run([show(1, changed)], early), {line, column} = state.followedAt;
   assert.deepEqual([state.drawn.rows[line].branch.ids, column], [last.ids, 1]);
-  assert.ok(state.announcement.startsWith(`Changed: row ${line + 1} is now “`) && state.announcement.endsWith(ROWS), state.announcement);
+  assert.equal(state.announcement, `Changed: row ${line + 1}. ${ROWS}`, 'its text is said once, among the rows');
+  const dragged = run([heat(0.5), show(1, changed)], early), rested = run([REST], dragged).announcement;
+  assert.match(rested, /^Changed: row \d\. These 5 hold/);
+  assert.match(run([{type: 'status', state: 'paused'}], dragged).announcement, /^Changed: row \d is now “[^“]+”\. Branching is paused/, 'no rows follow');
   assert.equal(run([show(1, changed)], state).announcement, state.announcement);
   const gone = run([show(2, likelyView()), show(2, likelyView())], state);
   assert.equal(gone.announcement, `The row that you changed is gone. ${ROWS}`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {withConfirmation, withSentence} from '../../../../interface/web/core/confirmations.js';
+import {withConfirmation, withRows, withSentence} from '../../../../interface/web/core/confirmations.js';
 
 const all = (...actions) => actions.reduce((list, [kind, text]) => withConfirmation(list, {kind, text}), []);
 
@@ -19,6 +19,13 @@ test('each action is a short sentence before what follows it', () => {
   for (const [kind, sentence] of Object.entries(others)) assert.equal(withSentence(all([kind, 'a'])), sentence);
   assert.equal(withSentence(all(['undone', '']), ''), 'Undone.');
   assert.equal(withSentence(all(['lost'])), 'The row that you changed is gone.');
+});
+
+test('the text of a changed row is said only where no rows follow, which hold it', () => {
+  const list = withConfirmation([], {kind: 'changed', text: 'row 5', now: 'on a hill'});
+  assert.equal(withSentence(list), 'Changed: row 5 is now “on a hill”.');
+  assert.equal(withSentence(list, 'Paused.'), 'Changed: row 5 is now “on a hill”. Paused.');
+  assert.equal(withRows(list, 'Rows.'), 'Changed: row 5. Rows.');
 });
 
 test('texts that are inserted one after the other are one', () => {
