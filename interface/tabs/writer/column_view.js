@@ -15,7 +15,8 @@ const heatTip = temperature => `The temperature of this column. While the field 
 const TEXT_TIP = 'What this column’s text follows. Empty: the text goes on as it is.';
 const SAME_LETTER = 'Rows of two columns with the same letter begin with the same token.';
 
-let made = 0;   // columns so far: the sentence about the keys has an id of its own in each
+/** Unlike those of the rows, tokens of columns cannot be changed. */
+const KEYS = 'Keys: arrows move, Enter writes up to the token, Delete bans it, Alt+↑ leads back.';
 
 /** Events: `writing` while its instruction is written, `change` when it is another column, `remove`. */
 export class ColumnView extends EventTarget {
@@ -45,7 +46,8 @@ export class ColumnView extends EventTarget {
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
     this.element = make('section', {className: 'compared'}, head, this.body, this.remarks, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
-    find(this.body, '.keys').id = `column-keys-${made += 1}`;
+    this.keys = find(this.body, '.keys');
+    this.keys.textContent = KEYS;
     // What coverage is stands once, below all columns: it needs no tab stop in each of them.
     for (const figure of findAll(this.body, '.cover [tabindex]')) figure.removeAttribute('tabindex');
     // The value is never set: the panel sends events.
@@ -66,6 +68,7 @@ export class ColumnView extends EventTarget {
   /** @param {number} index @param {boolean} removable */
   number(index, removable) {
     this.title.textContent = `Column ${index + 1}`;
+    this.keys.id = `column-${index + 1}-keys`;
     setAttribute(this.element, 'aria-label', `Column ${index + 1}`);
     setAttribute(this.field, 'aria-label', `Instruction of column ${index + 1}`);
     setAttribute(this.heat, 'aria-label', `Temperature of column ${index + 1}`);
