@@ -27,18 +27,22 @@ const keySentence = number => `Row ${number}: Alt+${number} in the text accepts 
  * Draw the rows, all but their names: see `nameRows`.
  * @param {HTMLElement} container @param {DrawnView<DrawnRow>} drawn @param {string} typed the end of the text before the rows
  */
-export function paintRows(container, {rows, growing}, typed) {
+export function paintRows(container, drawn, typed) {
+  const {rows} = drawn;
   // The columns of Compare have letters in place of the numbers of the keys, and no bracket.
   const hasKeys = !container.closest('.columns');
   trimChildren(container, rows.length);
   const elements = childrenOf(container);
   const forks = rows.map((_, index) => forkOf(rows, index));
-  const same = rows.map((_, index) => (growing ? null : sameRowAbove(rows, index)));
+  const same = rows.map((_, index) => sameAbove(drawn, index));
   const parts = hasKeys ? bracketParts(rows.map((_, index) => forks[index] !== null || same[index] !== null)) : [];
   rows.forEach((row, index) => {
     paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forks[index], same: same[index], bracket: parts[index] ?? null, hasKeys});
   });
 }
+
+/** The index of the row above that has the same tokens, see `sameRowAbove`; null while rows grow. @param {DrawnView<DrawnRow>} drawn @param {number} index */
+const sameAbove = ({rows, growing}, index) => (growing ? null : sameRowAbove(rows, index));
 
 /** @param {HTMLElement} container @param {number} index */
 function makeRow(container, index) {
@@ -84,13 +88,13 @@ const labelOf = (row, letters) => (row.changing ? ROW_CHANGING : shareLabel(row,
  * @param {BranchViewState} state
  */
 export function nameRows(container, state) {
-  const elements = childrenOf(container), typed = state.shown?.before ?? '', {rows, growing} = state.drawn;
+  const elements = childrenOf(container), typed = state.shown?.before ?? '', {rows} = state.drawn;
   rows.forEach((row, index) => {
     const age = isInert(state, row) ? (state.textChanged ? 'of an older text' : 'from before your change') : '';
     const fork = forkOf(rows, index), parting = fork && partingPhrase(fork, row, typed);
     const label = spokenOdds(labelOf(row, lettersBefore(row, typed)));
     const {same: column} = elements[index].dataset, letter = column && `letter ${column}`;   // of a row in a column
-    const above = growing ? null : sameRowAbove(rows, index), double = above !== null && samePhrase(above);
+    const above = sameAbove(state.drawn, index), double = above !== null && samePhrase(above);
     const own = [row.pinned && REST_OF_CHOICE, parting, changedPhrase(row, typed), label, cutPhrase(row), stopPhrase(row), double, letter];
     setAttribute(elements[index], 'aria-label', [`Branch ${index + 1}`, age, ...own].filter(Boolean).join(', '));
   });
