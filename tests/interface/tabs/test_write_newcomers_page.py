@@ -98,6 +98,24 @@ def test_beside_settings_without_effect_on_the_example_stands_that_they_need_a_t
     assert top(visit, "#mode") == before
 
 
+UNDER_HINT = """() => {
+  const settings = document.querySelector('#controls .more-settings');
+  const hint = settings.querySelector('.example-hint').getBoundingClientRect();
+  return [...settings.querySelectorAll('summary, label, select, input')].filter(one => {
+    const {left, right, top, bottom} = one.getBoundingClientRect();
+    return left < hint.right && right > hint.left && top < hint.bottom && bottom > hint.top;
+  }).map(({id, localName}) => id || localName);
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 911, 1280, 1366])
+def test_what_needs_a_text_is_said_over_no_setting(visit: Visit, width: int) -> None:
+    resize(visit, width)
+    visit.page.locator("#controls summary").click()
+    expect(visit.page.locator("#controls .example-hint")).to_be_visible()
+    assert visit.page.evaluate(UNDER_HINT) == []
+
+
 def test_one_export_button_opens_the_dialog_with_all_formats(visit: Visit) -> None:
     page = visit.page
     visit.fill("The old lighthouse keeper climbed the stairs for the last time, and then he slept.")
