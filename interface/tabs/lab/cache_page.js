@@ -60,10 +60,10 @@ class CachePage extends ExperimentPage {
     this.line.show(settled ? `Compared to depth ${depths}.` : words.progressSentence(view, all, runs), settled ? 'settled' : 'thinking', settled ? null : part);
     this.found.hidden = false;
     this.result.dataset.equal = String(view.equal);
-    const verdict = find(this.result, '.verdict'), sentence = words.verdictSentence(view);
-    find(verdict, 'strong').textContent = view.equal ? 'Yes' : 'No';
-    find(verdict, 'span').textContent = sentence;
-    if (settled) this.line.announce(`${view.equal ? 'Yes' : 'No'}: ${sentence}`);
+    const shown = find(this.result, '.verdict'), verdict = words.verdictOf(view), sentence = words.verdictSentence(view);
+    find(shown, 'strong').textContent = verdict;
+    find(shown, 'span').textContent = sentence;
+    if (settled) this.line.announce(`${verdict}. ${sentence}`);
     find(this.result, '.sums').replaceChildren(table(['Cost', 'With the cache', 'Without it', 'Ratio'], words.costRows(view)));
     find(this.result, '.depths .wide').replaceChildren(table(words.depthHeads(view), view.steps.map(words.depthCells)));
     find(this.result, '.depths .note').textContent = words.equalNote(view);

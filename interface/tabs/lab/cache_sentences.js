@@ -14,16 +14,20 @@ export const lastRow = ({steps}) => steps[steps.length - 1];
 /** The numbers that the model computes with, by what is compared. @param {string} compared */
 const numbersOf = compared => (compared === 'logit' ? 'numbers of 32 bits' : 'numbers of 16 bits');
 
+/** The answer to the question of the form, whether the cache is right. @param {CacheView} view */
+export const verdictOf = ({equal}) => (equal ? 'Yes, the cache is right' : 'No, the predictions differ');
+
 /**
- * What the verdict means, in one sentence.
+ * What the verdict means. Where rounding makes another token the likeliest, texts differ although the cache is right.
  * @param {CacheView} view
  */
 export function verdictSentence(view) {
   const {steps, equal} = view, worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), {bound, compared: unit} = lastRow(view);
   const values = unit === 'logit' ? 'logits' : 'log-probabilities';
   const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction'), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
-  const likeliest = others ? `In ${formatNumber(others)} of them this makes another token the likeliest.` : 'The likeliest token is the same in each of them.';
-  if (equal) return `In ${predictions} the ${values} with the cache and without it differ by rounding alone: by at most ${percent(worst)} of the largest ${unit}, where up to ${figure(100 * bound)} % counts as rounding of ${numbersOf(unit)}. ${likeliest}`;
+  const likeliest = others ? `In ${formatNumber(others)} of them another token is the likeliest: two tokens are so close there that rounding of this size decides between them. So a text written without the cache can become another one, though both are right.`
+    : 'The likeliest token is the same in each of them.';
+  if (equal) return `In ${predictions} the ${values} with the cache and without it are the same but for rounding: they differ by at most ${percent(worst)} of the largest ${unit}, and up to ${figure(100 * bound)} % counts as rounding of ${numbersOf(unit)}. ${likeliest}`;
   const first = steps.find(row => !row.equal);
   return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${percent(first?.relative_difference ?? null)} of the largest ${unit}, where up to ${figure(100 * bound)} % counts as equal.`;
 }

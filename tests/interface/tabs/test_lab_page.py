@@ -104,7 +104,7 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     page.locator("#cache-precisions").check()
     run(tiny, 6)
     assert page.locator("#lab-cache p.precisions").inner_text().startswith("In float32 and in bfloat16 ")
-    assert page.locator("#lab-cache .verdict strong").inner_text() == "Yes"
+    assert page.locator("#lab-cache .verdict strong").inner_text() == "Yes, the cache is right"
     heads = page.locator("#lab-cache .sums thead th").all_inner_texts()
     assert heads == ["Cost", "With the cache", "Without it", "Ratio"]
     costs = {

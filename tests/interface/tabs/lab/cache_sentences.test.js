@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {costRows, csvOf, depthCells, depthHeads, equalNote, formatBytes, methodSentence, precisionSentence, progressSentence, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
+import {costRows, csvOf, depthCells, depthHeads, equalNote, formatBytes, methodSentence, precisionSentence, progressSentence, verdictOf, verdictSentence} from '../../../../interface/tabs/lab/cache_sentences.js';
 
 const row = (depth, more = {}) => ({
   depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, compared: 'logit', bound: 1e-5, other_tokens: 0,
@@ -13,16 +13,26 @@ const row = (depth, more = {}) => ({
 const said = texts => texts.map(text => (Array.isArray(text) ? said(text) : text.replaceAll('\u00a0', ' ')));
 const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => equal), steps, branches: ['a', 'b'], runs: [steps.length], precisions: [], energy_source: 'estimated'});
 
-test('the verdict says how many predictions were compared and how far they differ', () => {
+test('the verdict answers the question of the form', () => {
+  assert.equal(verdictOf(view(row(1))), 'Yes, the cache is right');
+  assert.equal(verdictOf(view(row(1), row(2, {equal: false}))), 'No, the predictions differ');
+});
+
+test('its sentence says how many predictions were compared and how far they differ', () => {
   assert.equal(verdictSentence(view(row(1), row(2, {relative_difference: 2e-6}))),
-    'In 6 predictions the logits with the cache and without it differ by rounding alone: by at most 0.0002 % of the largest logit, where up to 0.001 % counts as rounding of numbers of 32 bits. The likeliest token is the same in each of them.');
-  assert.match(verdictSentence(view(row(1), row(2, {other_tokens: 2}), row(3, {other_tokens: 1}))), /^In 11 predictions .* In 3 of them this makes another token the likeliest\.$/);
+    'In 6 predictions the logits with the cache and without it are the same but for rounding: they differ by at most 0.0002 % of the largest logit, and up to 0.001 % counts as rounding of numbers of 32 bits. The likeliest token is the same in each of them.');
+});
+
+test('where another token is the likeliest, it is said why, and that a text may change though the cache is right', () => {
+  const close = 'another token is the likeliest: two tokens are so close there that rounding of this size decides between them. So a text written without the cache can become another one, though both are right.';
+  const sentence = verdictSentence(view(row(1), row(2, {other_tokens: 2}), row(3, {other_tokens: 1})));
+  assert.ok(sentence.startsWith('In 11 predictions ') && sentence.endsWith(` In 3 of them ${close}`), sentence);
 });
 
 test('in bfloat16 log-probabilities are compared', () => {
   const half = {compared: 'log-probability', bound: 0.1};
   assert.match(verdictSentence(view(row(1, {...half, relative_difference: 0.05}))),
-    /the log-probabilities with the cache and without it differ by rounding alone: by at most 5 % of the largest log-probability, where up to 10 % counts as rounding of numbers of 16 bits/);
+    /the log-probabilities with the cache and without it are the same but for rounding: they differ by at most 5 % of the largest log-probability, and up to 10 % counts as rounding of numbers of 16 bits/);
 });
 
 test('a verdict of No says at which depth the logits differ first', () => {
