@@ -204,6 +204,39 @@ def test_the_tree_of_a_pass_is_walked_through_with_the_keys_alone(tiny: Visit, t
     assert all(re.match("^[✓✗] [SR]|^[+] (correction|bonus|no draft)$", sign) for sign in signs)
 
 
+PLACES = """() => {
+  const [play, tree, note, sentence] = ['.play', '.tree', '.cropped-note', '.pass']
+    .map(name => document.querySelector(`#lab-speculation ${name}`));
+  const slider = document.querySelector('#lab-speculation .passes input');
+  return Array.from({length: Number(slider.max)}, (_, index) => {
+    slider.value = String(index + 1);
+    slider.dispatchEvent(new Event('input'));
+    const [first, drawing, text] = [play, tree, sentence].map(one => one.getBoundingClientRect());
+    const wide = tree.scrollWidth > tree.clientWidth;
+    const said = note.checkVisibility({visibilityProperty: true});
+    return {top: drawing.top, play: first.top, gap: text.top - drawing.bottom, wide, said, lines: text.height};
+  });
+}"""
+"""Of each pass: where Play, the tree and its sentence are, and whether it is too wide for its area and says so."""
+
+
+@in_a_browser
+@pytest.mark.parametrize(("width", "height"), [(911, 512), (1366, 768), (390, 844)])
+def test_the_tree_stays_in_its_place_beside_play_from_pass_to_pass(
+    tiny: Visit, tiny_page: str, width: int, height: int
+) -> None:
+    tiny.page.set_viewport_size({"width": width, "height": height})
+    page = run(tiny, tiny_page, "prompt=One+two+three,+one+two+three,+one+two&tokens=30")
+    if width == 390:
+        part(page, ".play").evaluate("button => button.scrollIntoView({block: 'center'})")
+        page.wait_for_timeout(700)
+    places = page.evaluate(PLACES)
+    assert len(places) > 2 and len({round(one["lines"]) for one in places}) > (width != 1366)
+    assert len({(one["top"], one["play"], one["gap"]) for one in places}) == 1, places
+    assert all(one["said"] == one["wide"] for one in places)
+    assert places[0]["play"] >= 0 and places[0]["top"] + 176 <= height
+
+
 @in_a_browser
 def test_draws_come_as_often_as_the_odds_and_what_cannot_be_run_gets_a_sentence(tiny: Visit, tiny_page: str) -> None:
     page = run(tiny, tiny_page, "prompt=One+two+three,+one+two+three,+one+two&tokens=4")
