@@ -16,6 +16,7 @@ import {spokenSummary, tokensSentence} from './token_figures.js';
 
 const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
 const MARGIN = 8;           // pixels above a token when the page scrolls to its details
+const BEGINNING = 8;        // tokens by which another text is told from the same text with a change
 const SETTINGS = {k: 1, depth: 1};
 const EXAMPLE = 'A naïve fox 🦊 said: “Antidisestablishmentarianism!”\nThen it went home.';
 const EXAMPLE_CONVERSATION = [{role: 'user', content: 'What colour is the sea?'}, {role: 'assistant', content: 'The sea is'}];
@@ -163,16 +164,19 @@ class InternalsTab {
   }
 
   /**
-   * Draw every token as a box, and the details of the token to come.
+   * Draw every token as a box, and the details of the token to come. Another text is shown from its beginning; one that begins
+   * alike stays scrolled as it is.
    * @param {InternalsView} view
    */
   #show(view) {
+    const isOther = !this.view || beginningOf(view) !== beginningOf(this.view);
     this.view = view;
     this.roles = this.#isConversation ? this.conversation.messages.map(({role}) => role) : null;
     this.lines.replaceChildren(...lineElements(view));
     this.result.removeAttribute('data-stale');
     this.#showLegend();
     this.details.hidden = false;
+    if (isOther) this.lines.scrollTop = 0;
     this.#select(this.#box(view.tokens.length - 1));
     this.line.show(tokensSentence(view.tokens.length - 1, view.cost.passes), 'settled');
   }
@@ -202,7 +206,6 @@ class InternalsTab {
     this.lines.querySelector('[aria-current]')?.removeAttribute('aria-current');
     box.setAttribute('aria-current', 'true');
     moveTabStop(this.lines, box);
-    scrollWholeInto(this.lines, box);
     this.shownToken = Number(box.dataset.token);
     this.#paintDetails();
   }
@@ -213,6 +216,7 @@ class InternalsTab {
    */
   #choose(box) {
     this.#select(box);
+    scrollWholeInto(this.lines, box);
     if (this.view) this.line.announce(spokenSummary(this.view, this.shownToken, this.#processing));
     this.#scrollToDetails(box);
   }
@@ -264,3 +268,6 @@ class InternalsTab {
     this.line.show(sentence, state);
   }
 }
+
+/** @param {InternalsView} view */
+const beginningOf = ({tokens}) => tokens.slice(0, BEGINNING).map(({text}) => text).join('');

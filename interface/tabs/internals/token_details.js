@@ -5,7 +5,7 @@ import {explain} from '../../web/ui/tips.js';
 import {find, make, spokenAs} from '../../web/ui/elements.js';
 import {formatNumber, formatPercent} from '../../web/core/figures_and_labels.js';
 import {NOT_PREDICTED, oddsOfRest, oddsRows, processingSentence, tokenFacts, tokenSummary, unlikeWriteSentence} from './token_figures.js';
-import {spokenToken, tokenInText, tokenLabel} from './visible_signs.js';
+import {quotedLabel, spokenToken, tokenInText, tokenLabel} from './visible_signs.js';
 
 const BOUND = '≤: top-p includes more than the 64 likeliest tokens that are kept here, so this is only a bound.';
 
@@ -20,7 +20,7 @@ const BOUND = '≤: top-p includes more than the 64 likeliest tokens that are ke
 export function paintDetails(element, view, index, processing, roles) {
   const token = view.tokens[index], rows = index ? oddsRows(view, index, processing) : [];
   const bound = rows.some(row => row.processed.bound) ? ` ${BOUND}` : '';
-  find(element, '.what').textContent = token.id === null ? 'What would come next' : `“${tokenInText(token, view.spelled[token.id])}”`;
+  find(element, '.what').textContent = token.id === null ? 'What would come next' : quotedLabel(tokenInText(token, view.spelled[token.id]), token.text);
   find(element, '.facts').replaceChildren(...figureNodes(tokenFacts(view, token, index, roles)));
   find(element, '.came').replaceChildren(...(index ? figureNodes(tokenSummary(view, token, index, rows)) : [NOT_PREDICTED]));
   find(element, '.controls').hidden = find(element, '.about').hidden = !rows.length;

@@ -2,7 +2,7 @@
 /** @import {InternalsToken, InternalsView, Odds, OddsRow, Processing} from '../../web/core/types.d.ts' */
 import {bitsOfNats, continuedLetters, formatCount, formatNumber, formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
 import {oddsAfter, oddsOfAny, rawOdds, unpackNode} from '../../web/core/reheated_odds.js';
-import {spokenToken, tokenLabel} from './visible_signs.js';
+import {quotedLabel, spokenToken, tokenLabel} from './visible_signs.js';
 
 const IMPOSSIBLE = {p: 0, bound: false};
 
@@ -58,10 +58,13 @@ export function oddsRows({tokens, nodes, spelled}, index, {temperature, topP}) {
   }));
 }
 
-/** @type {(view: Pick<InternalsView, 'entropies'>, token: Pick<InternalsToken, 'id' | 'rank'>, index: number, rows: OddsRow[], label?: typeof tokenLabel) => string} */
-export function tokenSummary({entropies}, {id, rank}, index, rows, label = tokenLabel) {
+/** The token of a row as it is seen in the summary. @param {OddsRow} row */
+const quotedRow = row => quotedLabel(tokenLabel(row), row.text);
+
+/** @type {(view: Pick<InternalsView, 'entropies'>, token: Pick<InternalsToken, 'id' | 'rank'>, index: number, rows: OddsRow[], label?: (row: OddsRow) => string) => string} */
+export function tokenSummary({entropies}, {id, rank}, index, rows, label = quotedRow) {
   const spread = `entropy of the raw probabilities ${bitsOfNats(entropies[index - 1]).toFixed(2)} bits`, came = rows.find(row => row.came);
-  if (id === null || !came) return `“${label(rows[0])}” is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
+  if (id === null || !came) return `${label(rows[0])} is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;
   return `Choice ${formatNumber(rank)} of the model · raw ${formatPercent(came.raw)} · processed ${formatPercent(came.processed)} · ${spread}`;
 }
 
@@ -76,7 +79,7 @@ export const NOT_PREDICTED = 'No text comes before it, so the model did not pred
 export function spokenSummary(view, index, processing) {
   const token = view.tokens[index], {id} = token;
   const name = id === null ? 'What would come next' : `“${spokenToken(token, view.spelled[id])}”`;
-  const summary = index ? tokenSummary(view, token, index, oddsRows(view, index, processing), row => spokenToken(row, row)) : NOT_PREDICTED;
+  const summary = index ? tokenSummary(view, token, index, oddsRows(view, index, processing), row => `“${spokenToken(row, row)}”`) : NOT_PREDICTED;
   return `${name}: ${summary.replaceAll(' · ', ', ').replace(/\.$/, '')}.`;
 }
 

@@ -22,7 +22,14 @@ export const tokenLabel = ({text, bytes}) => (bytes === null ? withSpaceSigns(te
 export const tokenInText = ({text}, spelled) => (spelled.bytes !== null || !text ? tokenLabel(spelled) : withSpaceSigns(text));
 
 /**
- * The same as a screen reader is to say it: “space, love”, since a token without the space is another one.
+ * The label of a token in quotation marks, and the names of the signs of white space alone: “↵” (line break).
+ * @param {string} label
+ * @param {string} text of the token
+ */
+export const quotedLabel = (label, text) => `“${label}”${/^[ \n\r\t]+$/.test(text) ? ` (${spokenText(text)})` : ''}`;
+
+/**
+ * A token in its text as a screen reader is to say it: “space, love”, since a token without the space is another one.
  * @type {typeof tokenInText}
  */
 export function spokenToken({text}, {text: alone, bytes}) {

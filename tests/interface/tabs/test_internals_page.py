@@ -374,6 +374,32 @@ def test_the_legend_explains_only_what_is_shown(inside: Inside) -> None:
 
 
 @in_a_browser
+@pytest.mark.parametrize(("width", "height"), [(911, 512), (1366, 768), (390, 844)])
+def test_another_text_is_shown_from_its_beginning_and_a_chosen_token_stays_in_sight(
+    inside: Inside, width: int, height: int
+) -> None:
+    inside.page.set_viewport_size({"width": width, "height": height})
+    lines = inside.page.locator("#internals .lines")
+    inside.read("The sea and the sky.\n" * 12)
+    assert lines.evaluate("list => [list.scrollTop, list.scrollHeight > list.clientHeight]") == [0, True]
+    browsers.expect(inside.page.locator("#internals .what")).to_have_text("What would come next")
+    inside.page.evaluate("document.querySelectorAll('#internals .box').item(30).click()")
+    top = lines.evaluate("list => list.scrollTop")
+    assert top > 0, "the chosen token is scrolled into sight"
+    inside.read("The sea and the sky.\n" * 13)
+    assert lines.evaluate("list => list.scrollTop") == top, "the same text goes on"
+    inside.read("Another sky and another sea.\n" * 12)
+    assert lines.evaluate("list => list.scrollTop") == 0
+
+
+@in_a_browser
+def test_a_line_break_is_named_beside_its_sign(inside: Inside) -> None:
+    inside.read("The sea\nand")
+    inside.page.locator("#internals .box", has_text="↵").click()
+    browsers.expect(inside.page.locator("#internals .what")).to_have_text("“↵” (line break)")
+
+
+@in_a_browser
 def test_an_end_token_is_marked(default_inside: Inside, default_model: Model) -> None:
     default_inside.talk({"role": "user", "content": "Say yes."}, {"role": "assistant", "content": "Yes."})
     [end] = default_model.tokenizer.convert_tokens_to_ids([SPECIAL])

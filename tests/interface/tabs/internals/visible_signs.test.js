@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {NEXT_TOKEN_LABEL, spokenToken, tokenLabel, tokenInText} from '../../../../interface/tabs/internals/visible_signs.js';
+import {NEXT_TOKEN_LABEL, quotedLabel, spokenToken, tokenLabel, tokenInText} from '../../../../interface/tabs/internals/visible_signs.js';
 
 test('a token is named by its text, with all white space as signs', () => {
   assert.equal(tokenLabel({text: ' a b\n', bytes: null}), '␣a␣b↵');
@@ -16,6 +16,11 @@ test('a token in its text is written as the characters that it adds', () => {
 test('a token that adds no characters has its label', () => {
   assert.equal(tokenInText({text: ''}, {text: '<|end|>', bytes: null}), '<|end|>');
   assert.equal(tokenInText({text: '🙂'}, {text: '', bytes: '99 82'}), '99 82');
+});
+
+test('the signs of white space alone are named beside it', () => {
+  const quoted = ['\n', ' ', ' \n', ' sea', '\u00a0'].map(text => quotedLabel(tokenLabel({text, bytes: null}), text));
+  assert.deepEqual(quoted, ['“↵” (line break)', '“␣” (space)', '“␣↵” (space, line break)', '“␣sea”', '“U+00A0”']);
 });
 
 test('a token is said with its signs and the space before it by their names', () => {
