@@ -1,6 +1,7 @@
 // Pan and zoom of a drawing: it is scrolled by the browser, dragged by a mouse, and zoomed by its size.
 /** @import {Size} from '../core/tree_scale.js' */
 import {LARGEST, LEAST, LEGIBLE, READABLE, fittingScale} from '../core/tree_scale.js';
+import {coverPlaceOf} from './click_cover.js';
 import {find} from './elements.js';
 import {markCropped} from './cropped.js';
 import {wheelDistance} from './events.js';
@@ -67,7 +68,12 @@ export class TreeViewport {
   connect(zooms) {
     find(zooms, '.zoom-in').addEventListener('click', () => this.step('in'));
     find(zooms, '.zoom-out').addEventListener('click', () => this.step('out'));
-    find(zooms, '.fit').addEventListener('click', () => this.fit());
+    const button = find(zooms, '.fit'), placeOfButton = () => button.getBoundingClientRect().top;
+    button.addEventListener('click', event => {
+      const before = placeOfButton();
+      this.fit();
+      if (event.detail && placeOfButton() !== before) coverPlaceOf(event);
+    });
   }
 
   /**

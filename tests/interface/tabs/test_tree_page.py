@@ -534,6 +534,54 @@ def test_fit_brings_all_of_the_tree_into_the_window(tree: Visit) -> None:
         assert box["y"] + box["height"] <= foot + 1, "no line covers it, and the window does not end above it"
 
 
+IS_DRAWING = "([x, y]) => document.elementFromPoint(x, y).closest('#tree .tree-scroll') !== null"
+
+
+@pytest.mark.parametrize("shape", ["tree", "river"])
+def test_where_fit_scrolls_the_page_a_second_click_inserts_nothing(tree: Visit, shape: str) -> None:
+    page, fit = tree.page, tree.page.locator("#tree .fit")
+    page.set_viewport_size({"width": 911, "height": 512})
+    choose(tree, "tree-shape", shape)
+    draw_again(tree)
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    place = browsers.middle_of(fit)
+    page.mouse.dblclick(*place)
+    assert page.evaluate("scrollY") > 0
+    draw_again(tree)
+    assert not page.evaluate(IS_DRAWING, place), "the pointer is on no token"
+    page.mouse.click(*place)
+    page.wait_for_timeout(300)
+    assert tree.text == PROMPT
+    boxes = [node.bounding_box() for node in page.locator("#tree .node").all()]
+    assert all(box["y"] >= 0 and box["y"] + box["height"] <= 512 for box in boxes), "also that of the other tokens"
+    node = nodes(tree, "ahead").first
+    page.mouse.move(*browsers.middle_of(node))
+    page.mouse.move(*place)
+    assert page.evaluate(IS_DRAWING, place), "a pointer that has been elsewhere can click again"
+    place = browsers.middle_of(fit)
+    page.mouse.click(*place)
+    assert page.evaluate("([x, y]) => document.elementFromPoint(x, y).className", place) == "fit"
+    node.click()
+    assert tree.text != PROMPT
+
+
+def test_where_fit_scrolls_the_page_of_a_phone_a_second_tap_inserts_nothing(phone: Visit) -> None:
+    draw_on_a_phone(phone, depth=5)
+    page, fit = phone.page, phone.page.locator("#tree .fit")
+    page.set_viewport_size({"width": 390, "height": 640})
+    fit.evaluate("one => scrollBy({top: one.getBoundingClientRect().top - 450, behavior: 'instant'})")
+    draw_again(phone)
+    place = browsers.middle_of(fit)
+    page.touchscreen.tap(*place)
+    page.wait_for_timeout(300)  # the browser may move a mouse after the tap
+    assert browsers.middle_of(fit) != place
+    assert not page.evaluate(IS_DRAWING, place)
+    page.touchscreen.tap(*place)
+    page.wait_for_timeout(300)
+    assert phone.text == PROMPT
+    assert page.evaluate(IS_DRAWING, place), "a third tap means what is there"
+
+
 def test_a_drawing_too_small_for_words_has_boxes_that_are_read_by_pointing(tree: Visit) -> None:
     tree.page.locator("#depth").fill("40")
     tree.wait_until_settled()

@@ -1,0 +1,25 @@
+// What lies under a pointer that rests may change when the page scrolls.
+
+/** @param {Event} event */
+const isTouch = event => /** @type {PointerEvent} */ (event).pointerType === 'touch';
+
+/**
+ * Cover the place of a click until the pointer is elsewhere: a second click there, as of a double click, does nothing. A finger
+ * does not rest, so that the cover takes one tap only.
+ * @param {MouseEvent} click
+ */
+export function coverPlaceOf(click) {
+  const cover = document.createElement('div');
+  cover.className = 'click-cover';
+  cover.style.left = `${click.clientX}px`;
+  cover.style.top = `${click.clientY}px`;
+  const remove = () => {
+    cover.remove();
+    document.removeEventListener('pointerover', onOver);
+  };
+  // After a tap browsers may move a mouse, which nobody has moved.
+  const onOver = (/** @type {PointerEvent} */ event) => { if (event.target !== cover && isTouch(event) === isTouch(click)) remove(); };
+  document.addEventListener('pointerover', onOver);
+  cover.addEventListener('click', event => { if (isTouch(event)) remove(); });
+  document.body.append(cover);
+}
