@@ -72,7 +72,7 @@ export class TreeView extends EventTarget {
     this.svg = find(panel, '.tree-drawing', SVGSVGElement);
     this.painter = new TreePainter(this.svg);
     this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, {
-      onResize: () => this.#schedule(), anchor: () => this.painter.layout?.nodes.find(({node}) => node === this.#described) ?? null,
+      onResize: () => this.#schedule(), anchor: () => this.#anchor(),
     });
     this.viewport.connect(find(panel, '.zooms'));
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
@@ -169,6 +169,18 @@ export class TreeView extends EventTarget {
     const on = (selector, run) => find(panel, selector).addEventListener('click', run);
     on('.save-svg', () => this.#save('svg'));
     on('.save-png', () => this.#save('png'));
+  }
+
+  /**
+   * What the buttons zoom around: the node that has the focus or that a finger reads, else the end of the text and the first row.
+   * A node that the mouse passes on its way to a button does not count.
+   */
+  #anchor() {
+    const nodes = this.painter.layout?.nodes ?? [], end = nodes.length ? hereIn(nodes) : null;
+    const first = nodes.find(({parent, node}) => parent === end && node.state === 'ahead') ?? end;
+    const held = this.input.focused ?? (this.#isPinned ? nodes.find(({node}) => node === this.#described) : null);
+    const left = held ?? end, top = held ?? first;
+    return left && top && {x: left.x, y: top.y - top.height / 2};
   }
 
   #changed() {

@@ -32,8 +32,8 @@ export class TreeViewport {
    * @param {SVGElement} svg the drawing; another one may take its place
    * @param {{onResize?: () => void, height?: number, largest?: number, anchor?: () => {x: number, y: number} | null}} [options]
    *   `onResize`: called when the area has another size; `height`: pixels that a drawing is fitted into where the area is as high
-   *   as the drawing; `largest`: scale of a drawing that is fitted; `anchor`: a point of the drawing that the buttons zoom around;
-   *   null if there is none
+   *   as the drawing; `largest`: scale of a drawing that is fitted; `anchor`: a point of the drawing that the buttons zoom around
+   *   while it is seen; null if there is none
    */
   constructor(scroll, svg, {onResize = () => {}, height, largest = LARGEST, anchor = () => null} = {}) {
     this.scroll = scroll;
@@ -106,16 +106,16 @@ export class TreeViewport {
   }
 
   /**
-   * From a drawing that is too small for words, one step in leads to letters that can be read. Without an anchor the middle of what
-   * is seen of the drawing stays where it is, or its beginning if that is seen.
+   * From a drawing that is too small for words, one step in leads to letters that can be read. The anchor stays where it is, if it is seen;
+   * else the middle of what is seen of the drawing, or its beginning if that is seen.
    * @param {'in' | 'out'} direction
    */
   step(direction) {
     const {clientWidth, clientHeight, scrollLeft, scrollTop} = this.scroll, larger = this.isTooSmall ? READABLE / this.scale : STEP;
-    const height = (this.#drawing?.height ?? 0) * this.scale, anchor = this.#anchor();
-    const x = anchor ? anchor.x * this.scale - scrollLeft : scrollLeft ? clientWidth / 2 : 0;
-    const y = anchor ? anchor.y * this.scale - scrollTop : Math.min(clientHeight, height - scrollTop) / 2;
-    this.#zoom(direction === 'in' ? larger : 1 / STEP, x, y);
+    const height = (this.#drawing?.height ?? 0) * this.scale, anchor = this.#anchor(), factor = direction === 'in' ? larger : 1 / STEP;
+    const x = anchor ? anchor.x * this.scale - scrollLeft : -1, y = anchor ? anchor.y * this.scale - scrollTop : -1;
+    if (x >= 0 && x < clientWidth && y >= 0 && y < clientHeight) this.#zoom(factor, x, y);
+    else this.#zoom(factor, scrollLeft ? clientWidth / 2 : 0, Math.min(clientHeight, height - scrollTop) / 2);
   }
 
   /**

@@ -582,6 +582,32 @@ def test_where_fit_scrolls_the_page_of_a_phone_a_second_tap_inserts_nothing(phon
     assert page.evaluate(IS_DRAWING, place), "a third tap means what is there"
 
 
+ROOM = """() => {
+  const area = document.querySelector('#tree .tree-scroll').getBoundingClientRect();
+  const first = document.querySelector('#tree .node[data-state=ahead] .node-label').getBoundingClientRect();
+  return [first.left - area.left, first.top - area.top, area.right - first.right, area.bottom - first.bottom];
+}"""
+
+
+@pytest.mark.parametrize("shape", ["tree", "river"])
+@pytest.mark.parametrize("size", [(911, 512), (1366, 768)])
+def test_the_first_token_of_the_first_row_stays_in_sight_while_the_buttons_zoom(
+    tree: Visit, shape: str, size: tuple[int, int]
+) -> None:
+    page = tree.page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    choose(tree, "tree-shape", shape)
+    page.locator("#tree .fit").click()
+    draw_again(tree)
+    nodes(tree, "ahead").last.hover()  # the mouse passes tokens on its way to the button
+    width = page.locator(".tree-drawing").bounding_box()["width"]
+    for _ in range(4):
+        page.locator("#tree .zoom-in").click()
+        draw_again(tree)
+        assert min(page.evaluate(ROOM)) >= -1
+    assert page.locator(".tree-drawing").bounding_box()["width"] > 2 * width
+
+
 def test_a_drawing_too_small_for_words_has_boxes_that_are_read_by_pointing(tree: Visit) -> None:
     tree.page.locator("#depth").fill("40")
     tree.wait_until_settled()
