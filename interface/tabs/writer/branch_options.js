@@ -1,8 +1,8 @@
 // The sliders and choices above the writer's branches.
 /** @import {BannedToken, StoredSettings, ViewOptionsOfRequest} from '../../web/core/types.d.ts' */
-import {MODES} from '../../web/core/branch_sentences.js';
+import {MODES, wordsNeed} from '../../web/core/branch_sentences.js';
 import {BanChips} from '../../web/ui/ban_chips.js';
-import {find, findAll} from '../../web/ui/elements.js';
+import {find, findAll, setText} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
 import {orNull} from '../../web/net/tab_storage.js';
 import {setTip} from '../../web/ui/tips.js';
@@ -26,7 +26,7 @@ export class BranchOptions extends EventTarget {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #steering = '';      // the word to steer by and what to do with it, as they were at the last change
-  #ofTokens = false;   // whether this view's figures are of tokens, whatever is chosen: those of the tree and of columns
+  #view = 'rows';      // figures of all other views are of tokens, whatever is chosen
 
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -90,7 +90,7 @@ export class BranchOptions extends EventTarget {
    * @param {string} view the name of a view
    */
   showView(view) {
-    this.#ofTokens = view !== 'rows';
+    this.#view = view;
     this.#paint();
   }
 
@@ -132,10 +132,11 @@ export class BranchOptions extends EventTarget {
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
     setTip(find(this.element, '.shows'), `${MODES[mode]} The help (?) explains all choices.`);
     const odds = this.#select('odds');
-    odds.disabled = mode !== 'likely' || this.#ofTokens || Boolean(towards || avoid);
+    odds.disabled = mode !== 'likely' || this.#view !== 'rows' || Boolean(towards || avoid);
     // The chosen value is kept, and what the figures are of is said in its place.
     find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || temperature !== 1 || topP < 1 ? 'here: tokens' : 'words';
     odds.closest('label')?.classList.toggle('idle', odds.disabled);
+    setText(find(this.element, '.words-need'), wordsNeed(this.settings, this.#view));
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);
   }

@@ -10,7 +10,7 @@ import pytest
 
 from lookahead_core import Document, Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, STARTED, Visit, counts_passes
+from tests.support.browser import PATIENCE, STARTED, Visit, counts_passes, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -84,6 +84,42 @@ def test_fewer_and_shorter_rows_of_words_send_no_request(visit: Visit) -> None:
     put(visit, "k", "5")
     assert rows(visit) == before
     assert len(visit.asked) == asked
+
+
+PLACES = (
+    "all => all.map(one => one.getBoundingClientRect()).map(({left, right, top, bottom}) => [left, right, top, bottom])"
+)
+
+
+@pytest.mark.parametrize("size", [(911, 512), (1366, 768)])
+def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit, size: tuple[int, int]) -> None:
+    need, around = visit.page.locator("#controls .words-need"), "#controls :is(.more-settings summary, .settings-row *)"
+    visit.page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    try:
+        show_words(visit)
+        expect(need).to_be_empty()
+        before = visit.page.locator(around).evaluate_all(PLACES)
+        visit.listen()
+        for temperature in ("0.9", "0.8", "0.7"):
+            put(visit, "temperature", temperature)
+        expect(need).to_have_text("Odds of words need temperature 1.")
+        assert visit.page.locator(around).evaluate_all(PLACES) == before, "nothing moves"
+        left, right, top, bottom = need.evaluate_all(PLACES)[0]
+        for at in before:
+            assert at[1] <= left or at[0] >= right or at[3] <= top or at[2] >= bottom or at[0] == at[1], (
+                "nothing is covered"
+            )
+        spoken = visit.page.evaluate("spoken")
+        assert [one for one in spoken if "Odds of words" in one] == ["Odds of words need temperature 1."]
+        put(visit, "temperature", "1")
+        expect(need).to_be_empty()
+        visit.page.locator("#controls summary").click()
+        visit.page.locator("#controls .views input[value=tree]").check(force=True)
+        expect(need).to_have_text("Odds of words need the view Rows.")
+        expect(need).to_be_visible()
+        expect(visit.page.locator("#controls .such")).to_be_hidden()
+    finally:
+        visit.page.set_viewport_size({"width": 1280, "height": 720})
 
 
 @pytest.mark.parametrize("text", [PROMPT + " sea.", "The captain of the ship was called "])

@@ -56,6 +56,17 @@ test('the coverage sentence says how many branches there are and what they hold'
   assert.deepEqual([heated(1.7), heated(0)], ['of what comes next at temperature 1.7, in tokens', 'of what comes next at temperature 0, in tokens']);
 });
 
+test('what odds of words need is said where nothing else stands in their way', () => {
+  const chosen = {odds: 'words', mode: 'likely', towards: '', avoid: '', temperature: 1, top_p: 1};
+  /** @type {[object, string, string][]} */
+  const cases = [
+    [{}, 'rows', ''], [{temperature: 0.8}, 'rows', 'temperature 1'], [{top_p: 0.9}, 'rows', 'top-p 1'], [{temperature: 0, top_p: 0.9}, 'rows', 'temperature 1'],
+    [{}, 'tree', 'the view Rows'], [{temperature: 2}, 'compare', 'the view Rows'], [{odds: 'tokens', temperature: 2}, 'tree', ''], [{mode: 'forks', temperature: 2}, 'rows', ''],
+    [{towards: 'sea'}, 'tree', ''], [{avoid: 'sea'}, 'tree', ''],
+  ];
+  for (const [settings, view, need] of cases) assert.equal(words.wordsNeed({...chosen, ...settings}, view), need && `Odds of words need ${need}.`);
+});
+
 test('at another temperature, odds are said to be those of tokens, also where rows lengthen the last word', () => {
   const rows = [{pieces: [{text: 'house'}]}], drawn = {firsts: true, given: ' light', rows, count: 1, without: [], wanted: {mode: 'likely', odds: 'words', k: 1}};
   const summary = wanted => words.summarySentence({state: 'settled'}, {...drawn, wanted: {...drawn.wanted, ...wanted}});
