@@ -209,13 +209,14 @@ export function spokenDetails(word, fits, withFigures) {
 }
 
 /**
- * The figure beside a highlighted word: the chance that the model gave it, or the named part of it; empty if it can never be
- * highlighted.
+ * The figure beside a highlighted word: the chance that the model gave it, or the named part of it, where “…” stands for the
+ * rest of the word; empty if it can never be highlighted.
  * @param {Pick<MarkedWord, 'rank' | 'text' | 'begun'> & {entry: Pick<HighlightEntry, 'loss' | 'token'>}} word
  */
 export function chanceFigure({rank, text, begun, entry: {loss, token}}) {
   if (rank === Infinity) return '';
-  const part = token.trim() === text.trim() ? '' : `${begun.trim() && '…'}${visibleText(token.trim())} `;
+  const isEnd = (begun + token).trim() === text.trim();
+  const part = token.trim() === text.trim() ? '' : `${begun.trim() && '…'}${visibleText(token.trim())}${isEnd ? '' : '…'} `;
   return part + formatPercent({p: loss === null ? 0 : Math.exp(-loss)});
 }
 

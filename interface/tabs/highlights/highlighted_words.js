@@ -15,6 +15,7 @@ const STRONGEST = 60;         // per cent: the band under the word with the high
 const AROUND = 8;            // pixels between a word and the bar above the text
 const LEAST_SEEN = 96;       // pixels of the text: where fewer are in the window, the page scrolls to a word
 const BEGINNING = 8;         // words by which another text is told from the same text with a change
+const WORD_JOINER = '\u2060';   // forbids a line break between a word and its figure
 const SPOKEN = /[\p{L}\p{N}]/u;   // a character with which every screen reader says a word
 /** @type {Record<string, number>} */
 const MOVES = {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity};
@@ -353,7 +354,7 @@ function wordNodes(words) {
     const {text} = own;
     const [, before, inner, after] = /^(\s*)(.*?)(\s*)$/su.exec(text) ?? ['', '', text, ''], blank = !inner;
     const word = make('span', {text: blank ? text : inner, className: blank ? 'word blank' : 'word', tabIndex: index ? -1 : 0});
-    Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3), chance: chanceFigure(own)});
+    Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3), chance: WORD_JOINER + chanceFigure(own)});
     if (blank) word.dataset.sign = visibleText(text);
     word.setAttribute('role', 'button');
     word.style.setProperty('--fork', `${Math.round(STRONGEST * bands[index])}%`);

@@ -73,6 +73,7 @@ class HighlightsTab {
     this.countCaption = find(result, '.of');
     this.line = new ReadingProgress(find(result, '.says'), {waiting: LOADING, announcement: find(result, '.announcement')});
     this.legend = find(result, '.legend');
+    this.figuresLegend = find(result, '.legend.of-figures');
     this.figures = find(result, '.figures', HTMLDetailsElement);
     this.next = find(result, '#highlights-next', HTMLButtonElement);
     this.words = new HighlightedWords({
@@ -231,10 +232,10 @@ class HighlightsTab {
   /** No highlight can be gone to where none is shown, nor while they are those of an earlier text. */
   #allowNext() { this.next.disabled = !this.found?.marks.length || !this.count.valueAsNumber || this.words.isStale; }
 
-  /** Show figures in the text, in the card and in the table, or hide them. */
+  /** Show figures with their legend in the text, in the card and in the table, or hide them. */
   #showFigures() {
     const {checked} = this.withFigures;
-    this.figures.hidden = !checked || !this.found;
+    for (const part of [this.figures, this.figuresLegend]) part.hidden = !checked || !this.found;
     this.words.showFigures(checked);
   }
 

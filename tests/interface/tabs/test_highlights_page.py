@@ -358,6 +358,65 @@ def test_show_figures_shows_the_chance_of_each_highlighted_word_at_once(tiny: Vi
     assert word.evaluate(figure) == "none"
 
 
+LINES_OF_MARKED = """() => {
+  const box = document.querySelector('#highlights'), widest = box.offsetWidth, torn = [];
+  for (let width = widest; width > widest - 100; width -= 2) {
+    box.style.width = `${width}px`;
+    for (const word of box.querySelectorAll('[data-marked]:not(.blank)')) {
+      if (word.getClientRects().length > 1) torn.push(`${word.textContent} ${word.dataset.chance} at ${width} px`);
+    }
+  }
+  box.style.width = '';
+  return torn;
+}"""
+"""Marked words that take several lines with their figures, in a text of many widths."""
+WINDOWS = [{"width": 911, "height": 512}, {"width": 1366, "height": 768}, {"width": 390, "height": 844}]
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", WINDOWS)
+def test_a_figure_stands_on_the_line_of_its_word(tiny: Visit, size: dict[str, int]) -> None:
+    page = tiny.page
+    page.set_viewport_size(size)
+    tiny.analyse("Stop! He didn’t say; perhaps 灯塔 and the old keeper – asleep – climbed again? Yes… no.")
+    slider = page.locator("#highlights-count")
+    slider.fill(slider.get_attribute("max"))
+    page.locator("#highlights-with-figures").check()
+    assert any("…" in chance for chance in page.locator("#highlights [data-marked]").evaluate_all(CHANCES))
+    assert page.evaluate(LINES_OF_MARKED) == []
+
+
+CHANCES = "words => words.map(word => word.dataset.chance.replace(/^\\u2060/, ''))"
+
+
+@in_a_browser
+def test_the_figure_of_a_marked_line_break_stands_before_the_break(tiny: Visit) -> None:
+    page = tiny.page
+    tiny.analyse("The keeper slept.\n\nThe sea was grey.\n\nThe lamp was lit.")
+    slider = page.locator("#highlights-count")
+    slider.fill(slider.get_attribute("max"))
+    page.locator("#highlights-with-figures").check()
+    contents = page.locator("#highlights .blank[data-marked]").evaluate_all(
+        "all => all.map(one => ['::before', '::after'].map(part => getComputedStyle(one, part).content))"
+    )
+    assert contents
+    assert all("%" in before and "%" not in after for before, after in contents)
+
+
+@in_a_browser
+def test_with_figures_the_legend_says_what_they_are_and_which_part_of_a_word_they_name(tiny: Visit) -> None:
+    page = tiny.page
+    tiny.analyse(TEXT)
+    meaning = page.locator(".read .legend.of-figures")
+    expect(meaning).to_be_hidden()
+    page.locator("#highlights-with-figures").check()
+    expect(meaning).to_be_visible()
+    expect(meaning).to_contain_text("The figure beside a word is the chance that the model gave it")
+    expect(meaning).to_contain_text("“…ly”")
+    named = [one for one in page.locator("#highlights [data-marked]").evaluate_all(CHANCES) if one[0].isalpha()]
+    assert all(re.match(r"\w+… ", one) for one in named), "the beginning of a word ends in the sign of the legend"
+
+
 @in_a_browser
 def test_the_table_tints_exactly_the_highlights(tiny: Visit) -> None:
     tiny.analyse(TEXT)
@@ -849,7 +908,7 @@ def test_a_finger_that_rests_on_a_word_shows_its_alternatives_and_a_tap_opens_br
     phone.analyse(TEXT)
     word, card = phone.page.locator("#highlights .word", has_text="climbed"), phone.page.locator("#highlights-about")
     branches = phone.page.locator("#highlights-branches")
-    legend = phone.page.locator(".read .legend").inner_text()
+    legend = phone.page.locator(".read .legend:not(.of-figures)").inner_text()
     assert "Hold a word or a sign for its alternatives; tap it for branches there." in legend
     assert "Point at" not in legend
     word.scroll_into_view_if_needed()

@@ -206,7 +206,8 @@ test('the figure of a highlighted word is the chance of the part that its card s
   assert.equal(sentences.chanceFigure(never), '');
   const part = marked(1, 2, 0.02);
   assert.equal(said(sentences.chanceFigure({...part, text: 'Volcanoes', begun: 'Volcan'})), '…oes 2 %', 'the part is named');
-  assert.equal(said(sentences.chanceFigure({...part, text: 'oesophagus'})), 'oes 2 %');
+  assert.equal(said(sentences.chanceFigure({...part, text: 'oesophagus'})), 'oes… 2 %');
+  assert.equal(said(sentences.chanceFigure({...part, text: 'Volcanoeses', begun: 'Volcan'})), '…oes… 2 %');
 });
 
 test('what is announced says how many places are marked, words and signs, of how many, and by which threshold', () => {
