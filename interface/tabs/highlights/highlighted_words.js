@@ -83,6 +83,7 @@ export class HighlightedWords {
       const word = wordAt(event);
       if (word) this.#uncover(word);
       this.#point(word);
+      this.#uncoverNext();
     });
     shown.addEventListener('focusout', () => this.#point(null));
     shown.addEventListener('keydown', event => this.#onKey(event));
@@ -156,7 +157,7 @@ export class HighlightedWords {
   focusOpened() {
     const word = findAll(this.shown, '[aria-current]')[0];
     word?.focus({preventScroll: true});
-    word?.scrollIntoView({block: 'nearest'});
+    if (word) this.#bringIntoView(word);
   }
 
   /** @param {HTMLElement} element */
@@ -242,6 +243,7 @@ export class HighlightedWords {
     // The card would cover the branches.
     this.#hideDetails();
     this.#still = true;
+    this.#bringIntoView(word);   // in a low window the text is lower now
     this.onOpen(this.#wordOf(word));
   }
 
@@ -284,11 +286,11 @@ export class HighlightedWords {
   }
 
   /**
-   * Where the details of a word cover the button that shows the next one, or are cut to less than half of the window, scroll the
-   * page so that there is room below the word.
+   * Where the details of a word that was gone to by the button for the next one or by keys cover that button, or are cut to less
+   * than half of the window, scroll the page so that there is room below the word.
    */
   #uncoverNext() {
-    const {details, next} = this, shown = this.#pointed?.dataset.shown !== undefined;
+    const {details, next} = this, shown = this.#pointed?.matches('[data-shown], :focus-visible');
     const isCut = details.hasAttribute('data-more') && details.offsetHeight < innerHeight / 2;
     if (!shown || !(isCut || meet(details.getBoundingClientRect(), next.getBoundingClientRect()))) return;
     this.next.scrollIntoView({block: 'start'});
@@ -305,8 +307,18 @@ export class HighlightedWords {
     const seen = {top: Math.max(outer.top, this.#barBottom()), bottom: Math.min(outer.bottom, innerHeight)};
     const {top, bottom} = seen.bottom - seen.top < LEAST_SEEN ? outer : seen;
     this.shown.scrollTop += (inner.top + inner.bottom - top - bottom) / 2;
-    word.scrollIntoView({block: 'nearest'});
+    this.#bringIntoView(word);
     this.#uncover(word);
+  }
+
+  /**
+   * Scroll the text and the page no further than needed to see a word, and the text to a whole line: its edges cut none in half.
+   * @param {HTMLElement} word
+   */
+  #bringIntoView(word) {
+    word.scrollIntoView({block: 'nearest'});
+    const {shown} = this, {lineHeight, paddingTop} = getComputedStyle(shown), lines = Math.round(shown.scrollTop / parseFloat(lineHeight));
+    shown.scrollTop = lines && lines * parseFloat(lineHeight) + parseFloat(paddingTop);
   }
 
   /** The lower edge of the bar above the text. It stays in the window where the tab does not fit, and the text scrolls under it. */
@@ -327,7 +339,7 @@ export class HighlightedWords {
     const next = words[Math.max(0, Math.min(words.length - 1, words.indexOf(word) + by))];
     this.#moveTabStop(next);
     next.focus({preventScroll: true});
-    next.scrollIntoView({block: 'nearest'});
+    this.#bringIntoView(next);
     this.#uncover(next);
   }
 

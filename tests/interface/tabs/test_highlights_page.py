@@ -417,6 +417,72 @@ def test_with_figures_the_legend_says_what_they_are_and_which_part_of_a_word_the
     assert all(re.match(r"\w+… ", one) for one in named), "the beginning of a word ends in the sign of the legend"
 
 
+CUT_LINES = """() => {
+  const box = document.querySelector('#highlights'), outer = box.getBoundingClientRect();
+  const top = outer.top + box.clientTop, bottom = top + box.clientHeight;
+  const cut = edge => [...box.querySelectorAll('.word')].filter(word => [...word.getClientRects()]
+    .some(line => line.top < edge - 2 && edge + 2 < line.bottom)).map(word => word.textContent);
+  return [...cut(top), ...cut(bottom)];
+}"""
+"""The words that the upper or the lower edge of the text cuts in half."""
+
+
+@in_a_browser
+def test_in_a_low_window_the_example_with_figures_is_seen_whole(visit: Visit) -> None:
+    page, shown = visit.page, visit.page.locator("#highlights")
+    page.set_viewport_size({"width": 911, "height": 512})
+    page.get_by_role("button", name="Try an example").locator("visible=true").click()
+    expect(page.locator("#highlights [data-marked]")).to_have_count(10)
+    page.locator("#highlights-with-figures").check()
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    height, inner = shown.evaluate("one => [one.scrollHeight, one.clientHeight]")
+    assert height == inner, "it does not scroll within itself"
+    box = shown.bounding_box()
+    assert box["y"] + box["height"] <= 512
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", WINDOWS)
+@pytest.mark.parametrize("figures", [False, True])
+def test_no_line_of_a_long_text_is_cut_in_half(tiny: Visit, size: dict[str, int], figures: bool) -> None:
+    page = tiny.page
+    page.set_viewport_size(size)
+    tiny.analyse(" ".join(TEXT for _ in range(14)))
+    page.locator("#highlights-with-figures").set_checked(figures)
+    page.locator("#highlights-count").fill("12")
+    assert (
+        page.evaluate(
+            "() => { const one = document.querySelector('#highlights'); return one.scrollHeight - one.clientHeight; }"
+        )
+        > 50
+    )
+    assert page.evaluate(CUT_LINES) == []
+    for _ in range(12):
+        page.locator("#highlights-next").click()
+        assert page.evaluate(CUT_LINES) == []
+    page.locator("#highlights .word[tabindex='0']").focus()
+    for _ in range(12):
+        page.keyboard.press("ArrowUp")
+        assert page.evaluate(CUT_LINES) == []
+
+
+@in_a_browser
+def test_on_a_projector_a_card_with_figures_is_seen_whole(visit: Visit) -> None:
+    page, about = visit.page, visit.page.locator("#highlights-about")
+    page.set_viewport_size({"width": 911, "height": 512})
+    page.get_by_role("button", name="Try an example").locator("visible=true").click()
+    expect(page.locator("#highlights [data-marked]")).to_have_count(10)
+    page.locator("#highlights-with-figures").check()
+    for index in range(10):
+        page.locator("#highlights-next").click()
+        expect(page.locator("#highlights [data-marked]").nth(index)).to_have_attribute("data-shown", "")
+        page.wait_for_function(CHECKED)
+        expect(about.locator(".following")).to_be_visible()
+        assert about.evaluate("card => card.scrollHeight - card.clientHeight") <= 1
+        box = about.bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 512
+
+
 @in_a_browser
 def test_the_table_tints_exactly_the_highlights(tiny: Visit) -> None:
     tiny.analyse(TEXT)
@@ -777,6 +843,20 @@ def test_a_card_that_goes_on_says_so_until_it_is_scrolled_to_its_end(tiny: Visit
 
 
 @in_a_browser
+def test_a_word_that_keys_lead_to_near_the_lower_edge_of_the_window_gets_room_for_its_card(tiny: Visit) -> None:
+    page, about = tiny.page, tiny.page.locator("#highlights-about")
+    page.set_viewport_size({"width": 390, "height": 844})
+    tiny.analyse(" ".join(TEXT for _ in range(3)))
+    page.locator("#highlights-with-figures").check()
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    page.locator("#highlights [data-marked]").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function(CHECKED)
+    seen, whole = about.evaluate("card => [card.clientHeight, card.scrollHeight]")
+    assert seen == whole or seen >= 422, "half of the window"
+
+
+@in_a_browser
 def test_next_highlight_waits_while_the_text_is_analysed_again(tiny: Visit) -> None:
     page, following = tiny.page, tiny.page.locator("#highlights-next")
     tiny.analyse(TEXT)
@@ -885,6 +965,32 @@ def test_opened_branches_are_in_sight_and_no_card_covers_them(tiny: Visit, size:
         other = page.locator("#highlights [data-marked]").first
         other.hover()
         about.wait_for(state="visible")
+
+
+WORD_OF_LINE = """line => {
+  const words = [...document.querySelectorAll('#highlights .word')], box = document.querySelector('#highlights');
+  const {bottom} = box.getBoundingClientRect();
+  return line === 'first' ? 1 : words.findLastIndex(word => word.getBoundingClientRect().bottom < bottom);
+}"""
+"""The index of a word of the first or the last line that is seen of the text."""
+
+
+@in_a_browser
+@pytest.mark.parametrize("line", ["first", "last"])
+def test_in_a_low_window_branches_of_a_long_text_with_figures_are_seen_below_their_word(tiny: Visit, line: str) -> None:
+    page, shown = tiny.page, tiny.page.locator("#highlights")
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(" ".join(TEXT for _ in range(14)))
+    page.locator("#highlights-with-figures").check()
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    page.locator("#highlights .word").nth(page.evaluate(WORD_OF_LINE, line)).click()
+    page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    page.wait_for_timeout(300)
+    box, word = shown.bounding_box(), page.locator("#highlights [aria-current]").bounding_box()
+    row = page.locator("#highlights-branches [data-branch='0']").bounding_box()
+    assert max(0, box["y"]) <= word["y"] and word["y"] + word["height"] <= box["y"] + box["height"]
+    assert row["y"] + row["height"] <= 512
+    expect(page.locator(".read .legend.of-figures")).to_be_visible()
 
 
 @in_a_browser
