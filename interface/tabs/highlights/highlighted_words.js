@@ -50,20 +50,23 @@ export class HighlightedWords {
    * @param {(word: MarkedWord) => Promise<AlternativeFit[] | null>} parts.findFits finds which of a word's alternatives fit in
    *   its place; null if that stays unknown
    * @param {(word: MarkedWord) => void} parts.onOpen called when a word is chosen, to show branches in its place
+   * @param {() => void} parts.onClose called when it is chosen again, to take them away
    * @param {(sentence: string) => void} parts.announce
    */
-  constructor({shown, details, next, findFits, onOpen, announce}) {
+  constructor({shown, details, next, findFits, onOpen, onClose, announce}) {
     this.shown = shown;
     this.details = details;
     this.next = next;
     this.findFits = findFits;
     this.onOpen = onOpen;
+    this.onClose = onClose;
     this.announce = announce;
   }
 
   listen() {
     const {shown, next} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
-    shown.addEventListener('click', event => this.#open(wordAt(event)));
+    // The second click of a double click does not close what the first has opened.
+    shown.addEventListener('click', event => { if (event.detail < 2) this.#toggle(wordAt(event)); });
     shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
     // A word that scrolls under a resting pointer does not show its card. A clicked word does only after the pointer has left it.
     document.addEventListener('pointermove', event => {
@@ -234,6 +237,18 @@ export class HighlightedWords {
     this.#uncoverNext();
   }
 
+  /** Choose a word, or end that if it is chosen already. @param {HTMLElement | null | undefined} word */
+  #toggle(word) {
+    if (!word?.hasAttribute('aria-current') || this.isStale) {
+      this.#open(word);
+      return;
+    }
+    word.removeAttribute('aria-current');
+    this.#still = false;
+    this.#bringIntoView(word);
+    this.onClose();
+  }
+
   /** Choose a word. @param {HTMLElement | null | undefined} word */
   #open(word) {
     if (!word || this.isStale) return;
@@ -251,7 +266,7 @@ export class HighlightedWords {
   #onKey(event) {
     const word = closestTo(event, '.word'), {key} = event;
     if (!word || event.altKey || event.ctrlKey || event.metaKey) return;
-    if (key === 'Enter' || key === ' ') this.#open(word);
+    if (key === 'Enter' || key === ' ') this.#toggle(word);
     else if (key === 'Escape') this.#hideDetails();
     else if (HIGHLIGHT_MOVES[key]) this.#moveFocus(word, HIGHLIGHT_MOVES[key], one => one === word || one.hasAttribute('data-marked'));
     else if (MOVES[key]) this.#moveFocus(word, this.#inReadingOrder(MOVES[key]));

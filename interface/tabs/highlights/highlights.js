@@ -27,6 +27,7 @@ const EXAMPLE = 'I was born in a lighthouse by the sea. Every evening my father 
   + 'were grateful, because the sea was made of soup, and on Thursdays it always went out to lunch.';
 const EMPTY = 'Write or paste a text: the words are highlighted here where the model would have gone elsewhere.';
 const LOADING = 'Your text is read when the model is ready.';
+const CLOSED = 'The branches are closed.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
 const READ_ONLY = 'Highlights only read: nothing is inserted into your text here.';
 
@@ -78,7 +79,7 @@ class HighlightsTab {
     this.next = find(result, '#highlights-next', HTMLButtonElement);
     this.words = new HighlightedWords({
       shown: find(result, '#highlights'), details: find(result, '.about'), next: this.next, findFits: word => this.#findFits(word),
-      onOpen: word => this.#open(word), announce: sentence => this.line.announce(sentence),
+      onOpen: word => this.#open(word), onClose: () => this.#close(), announce: sentence => this.line.announce(sentence),
     });
     this.withFigures = find(result, '#highlights-with-figures', HTMLInputElement);
     find(source, 'datalist').append(...READY_INSTRUCTIONS.map(value => make('option', {value})));
@@ -275,6 +276,15 @@ class HighlightsTab {
     if (unknown) this.#analyse();
     if (sentence) this.line.show(sentence, 'error');
     return fits ?? null;
+  }
+
+  /** Take the branches away. */
+  #close() {
+    if (this.branchStart !== null) this.requests.cancel();
+    this.branchStart = this.#openLater = null;
+    this.#show({revision: this.opened += 1, state: 'empty', view: null});
+    this.#showReplaced('');
+    this.line.announce(CLOSED);
   }
 
   /**

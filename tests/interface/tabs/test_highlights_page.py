@@ -994,6 +994,33 @@ def test_in_a_low_window_branches_of_a_long_text_with_figures_are_seen_below_the
 
 
 @in_a_browser
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_word_that_is_chosen_again_closes_its_branches_and_the_legend_is_back(tiny: Visit, by_key: bool) -> None:
+    page, rows = tiny.page, tiny.page.locator("#highlights-branches [data-branch]")
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(" ".join(TEXT for _ in range(14)))
+    word = page.locator("#highlights .word").nth(3)
+    said = page.locator(".read > .announcement")
+    word.dblclick()
+    page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    expect(rows.first).to_be_visible()
+    for _ in range(2):
+        if by_key:
+            word.focus()
+            page.keyboard.press("Enter")
+        else:
+            page.wait_for_timeout(600)  # no double click
+            word.click()
+        expect(rows).to_have_count(0)
+        expect(word).not_to_have_attribute("aria-current", "true")
+        expect(page.locator(".read .legend").first).to_be_visible()
+        expect(said).to_have_text("The branches are closed.")
+        page.wait_for_timeout(600)
+        word.click()
+        expect(rows.first).to_be_visible()
+
+
+@in_a_browser
 def test_alt_and_arrow_up_lead_from_the_branches_back_to_the_word(tiny: Visit) -> None:
     page = tiny.page
     tiny.analyse(TEXT)
@@ -1015,7 +1042,7 @@ def test_a_finger_that_rests_on_a_word_shows_its_alternatives_and_a_tap_opens_br
     word, card = phone.page.locator("#highlights .word", has_text="climbed"), phone.page.locator("#highlights-about")
     branches = phone.page.locator("#highlights-branches")
     legend = phone.page.locator(".read .legend:not(.of-figures)").inner_text()
-    assert "Hold a word or a sign for its alternatives; tap it for branches there." in legend
+    assert "Hold a word or a sign for its alternatives; tap it for branches there, and again to close them." in legend
     assert "Point at" not in legend
     word.scroll_into_view_if_needed()
     phone.hold(word)
