@@ -2,7 +2,7 @@
 /** @import {BranchRequest, News, Server} from '../../web/core/types.d.ts' */
 /** @import {FieldKind, Run} from './run_link.js' */
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
-import {copyText, find, findAll, make} from '../../web/ui/elements.js';
+import {copyText, find, findAll, make, scrollBehavior} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {publicAddress} from '../../web/core/public_address.js';
@@ -62,7 +62,10 @@ export class ExperimentPage {
   get stoppedSentence() { throw new Error('A subclass says it.'); }
 
   start() {
-    find(this.form, '.run').addEventListener('click', () => this.begin());
+    find(this.form, '.run').addEventListener('click', () => {
+      this.begin();
+      this.#showLine();
+    });
     this.halt.addEventListener('click', () => this.stop());
     this.form.addEventListener('input', () => this.#formChanged());
     find(this.form, '.link').addEventListener('click', () => this.#copyLink());
@@ -148,6 +151,12 @@ export class ExperimentPage {
     this.#showRunning(true);
     this.line.show('Starting …', 'thinking', 0);
     this.requests.schedule();
+  }
+
+  /** Scroll to the line above the result if it is outside of the window: on a phone the result is below the form. */
+  #showLine() {
+    const {top, bottom} = this.line.sentence.getBoundingClientRect();
+    if (top < 0 || bottom > innerHeight) this.result.scrollIntoView({block: 'start', behavior: scrollBehavior()});
   }
 
   /** Say that the result is of another run than the form's, or that it is of the form's again. */
