@@ -111,12 +111,15 @@ function change(state, event) {
     case 'point': return {...state, pointed: event.target};
     case 'refuse': {
       const refusal = event.because ?? REFUSAL;
-      return {...state, refusal, refusals: state.refusals + 1, announcement: refusal};
+      return {...state, refusal, refusals: state.refusals + 1, announcement: withSentence(state.confirmed, refusal), confirmed: []};
     }
     // The announcement is cleared, so that the same refusal is announced again.
-    case 'endRefusal': return {...state, refusal: null, announcement: state.announcement === state.refusal ? '' : state.announcement};
+    case 'endRefusal': return {...state, refusal: null, announcement: saysRefusal(state) ? '' : state.announcement};
   }
 }
+
+/** Whether the refusal is what was announced last, with or without actions before it. @param {BranchViewState} state */
+export const saysRefusal = ({announcement, refusal}) => refusal !== null && announcement.endsWith(refusal);
 
 /**
  * A view of an older revision than the expected one is ignored: it was overtaken on its way. A growing view that has
@@ -232,7 +235,10 @@ const announceBeforeRows = state => (state.confirmed.length ? {...announceConfir
  * @type {(state: BranchViewState, added: Confirmation) => BranchViewState}
  */
 function confirm(state, {kind, text}) {
-  const next = {...state, confirmed: withConfirmation(state.confirmed, {kind, text})};
+  const confirmed = withConfirmation(state.confirmed, {kind, text});
+  // An announcement is heard when it changes: the same action is announced again only after an empty one.
+  const announcement = state.announcement === withSentence(confirmed) ? '' : state.announcement;
+  const next = {...state, confirmed, announcement};
   if (kind === 'hidden') return announceConfirmed(next);
   return kind === 'resumed' ? {...next, announcement: '', pauseAnnounced: false} : next;
 }

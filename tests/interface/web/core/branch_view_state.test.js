@@ -491,6 +491,21 @@ test('rows that come once more are not announced over what was announced since',
   assert.equal(changed.announcement, ROWS, 'other rows were seen in between');
 });
 
+test('the same action is announced again, after an empty announcement', () => {
+  const late = {type: 'announceConfirmed'}, first = run([confirm('inserted', ' sea'), {type: 'expect', revision: 2}, late], settled(1));
+  assert.equal(first.announcement, 'Inserted: “sea”.');
+  const again = run([confirm('inserted', ' sea'), {type: 'expect', revision: 3}], first);
+  assert.equal(again.announcement, '');
+  assert.equal(run([late], again).announcement, 'Inserted: “sea”.');
+});
+
+test('a refusal is announced after the actions before it, and both end with it', () => {
+  const state = run([confirm('inserted', ' sea'), {type: 'expect', revision: 2}, {type: 'refuse', because: 'Not yet.'}], settled(1));
+  assert.equal(state.announcement, 'Inserted: “sea”. Not yet.');
+  assert.equal(run([{type: 'endRefusal'}], state).announcement, '');
+  assert.equal(run([show(2, likelyView())], state).announcement, ROWS, 'the action is announced once');
+});
+
 test('where no rows follow, what a person has done is announced alone', () => {
   const ends = [show(2, null, {state: 'empty'}), {type: 'status', state: 'settled'}, {type: 'status', state: 'paused', note: 'Why.'}, show(2, null, {state: 'error'})];
   for (const end of ends) assert.equal(run([confirm('undone', 'x'), end], settled(1)).announcement, 'Undone: “x”.', JSON.stringify(end));
