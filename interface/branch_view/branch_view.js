@@ -6,7 +6,7 @@
 /** @import {FocusPosition} from './row_keys.js' */
 /** @import {BranchViewEvent, BranchViewState, Target} from '../web/core/branch_view_state.js' */
 import {
-  INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
+  INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce, saysRefusal,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
 import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence, refusedRowSentence} from '../web/core/branch_sentences.js';
@@ -14,6 +14,7 @@ import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
+import {coverPlaceOf} from '../web/ui/click_cover.js';
 import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
 import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {NOTHING_TYPED, editOf, replacementText} from '../web/core/row_edits.js';
@@ -174,7 +175,6 @@ export class BranchView {
     this.#keepRowsHeight(now.status.state === 'thinking' && !now.veiled);
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
-    if (now.othersOpen && !before.othersOpen) this.#scrollToOthers();
     this.#paintMarks(before);
     this.#paintStatus();
     if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote(now.pointed !== before.pointed);
@@ -208,8 +208,22 @@ export class BranchView {
 
   /** Scroll so that the list that was just opened is seen, with the button that closes it if both have room. */
   #scrollToOthers() {
-    const {height} = this.rest.getBoundingClientRect();
+    const {top, bottom, height} = this.rest.getBoundingClientRect();
+    if (top >= 0 && bottom <= innerHeight) return false;
     this.rest.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
+    return true;
+  }
+
+  /** Open the list of other beginnings, or close it. A second click in the same place inserts none that has been scrolled there. @param {MouseEvent} click */
+  toggleOthers(click) {
+    this.update({type: 'toggleOthers'});
+    if (this.state.othersOpen && this.#scrollToOthers() && click.detail) coverPlaceOf(click);
+  }
+
+  /** After a tap in the list of other beginnings: close it and show the rows, which are above it on a phone, and the text above them. */
+  #leaveOthers() {
+    if (this.state.othersOpen) this.update({type: 'toggleOthers'});
+    this.rows.firstElementChild?.scrollIntoView({block: 'center', behavior: scrollBehavior()});
   }
 
   /** @param {BranchViewState} before */
@@ -313,7 +327,7 @@ export class BranchView {
     setText(ban, label);
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
     // A column of Compare says only what concerns it alone: the panel announces the rows, the page's branch view all else.
-    const isSaid = !this.root.closest('.columns') || state.awaited !== null || state.announcement === state.refusal;
+    const isSaid = !this.root.closest('.columns') || state.awaited !== null || saysRefusal(state);
     setText(this.announcement, isSaid ? state.announcement : '');
     this.#paintTabAnnouncement();
     this.#dispatchPointed();
@@ -423,6 +437,7 @@ export class BranchView {
     const isAmongRows = focusPosition(this.root) !== null;
     if (isCurrent(this.state, choice) && dispatch(this.root, 'accept', detail, {bubbles: true, cancelable: true})) {
       if (byKeyboard && isAmongRows && !this.#focusRest()) this.#beginsAgain = true;
+      if (pointer === 'touch' && choice.branch === null) this.#leaveOthers();
       return true;
     }
     this.refuse(detail.because ?? (this.#isChanging(choice) ? ROW_CHANGING : undefined));

@@ -20,7 +20,7 @@ export function listenToClicks(view) {
   root.addEventListener('click', event => {
     const button = closestTo(event, 'button'), sign = closestTo(event, '.onward');
     if (sign) view.scrolling.readOn(sign);
-    else if (button?.matches('.more')) view.update({type: 'toggleOthers'});
+    else if (button?.matches('.more')) view.toggleOthers(event);
     else if (button?.matches('.ban')) view.banPointed();
     else if (button?.matches('.change')) view.edit(view.state.pointed);
     else accept(view, button, pressed, event);

@@ -145,7 +145,7 @@ function paintTokens(tokens, row, {letters, fork, same}) {
   if (row.unsaid) tokens.append(makeSign(row.unsaid));
   if (row.end) tokens.append(makeEnd(row.end, !buttons.length));
   if ((row.open && !row.limit && !row.unfollowed) || isPartOfWord(row)) tokens.append(makeOpen());
-  if (pinnedPhrase(row)) tokens.append(makeStop(pinnedPhrase(row), PINNED_SENTENCE));
+  if (pinnedPhrase(row)) tokens.append(makeStop(pinnedPhrase(row), PINNED_SENTENCE, 'stopped rest-of-choice'));
   if (cutPhrase(row)) tokens.append(makeStop(cutPhrase(row), cutSentence(row), 'stopped excluded'));
   if (stopPhrase(row)) tokens.append(makeStop(stopPhrase(row), stopSentence(row)));
   if (same !== null) tokens.append(makeStop(samePhrase(same), sameSentence(same)));

@@ -30,8 +30,8 @@ export class Instruction extends EventTarget {
     this.field = field;
     this.area = area;
     toggle.addEventListener('click', () => {
-      this.#turn(!this.on);
-      if (this.on) this.field.focus();
+      if (!this.on) this.#turn(true);
+      this.field.focus();
     });
     off.addEventListener('click', () => this.#turn(false));
     field.addEventListener('input', () => {

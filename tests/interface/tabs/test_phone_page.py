@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit, expect
+from tests.support.browser import PATIENCE, Visit, expect, requests_held
 
 HELP = Path(__file__).parents[3] / "interface" / "tabs" / "writer" / "paper.html"
 
@@ -211,3 +211,43 @@ def test_a_slider_that_is_dragged_stays_under_the_finger_while_rows_come_and_go(
     assert len(places) > 10
     assert max(abs(place["x"] - box["x"]) for place in places) <= 1
     assert max(abs(place["y"] - box["y"]) for place in places) <= 1, places
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_run_of_a_page_of_the_lab_leads_to_its_result(phone: Visit) -> None:
+    page = phone.page
+    phone.open_tab("Lab")
+    page.get_by_role("tab", name="Decoding").click()
+    page.locator("#decoding-form textarea").fill("The keeper watched")
+    said = page.locator("#lab-decoding > .says .sentence")
+    for tokens, expected in (("0", "Tokens is a whole number from 1 to 40."), ("3", "texts of up to 3 tokens")):
+        page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+        page.locator("#decoding-tokens").fill(tokens)
+        page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+        expect(said).not_to_be_in_viewport()
+        page.locator("#decoding-form .run").click()
+        expect(said).to_contain_text(expected, timeout=PATIENCE)
+        expect(said).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_name_of_the_rest_of_a_choice_lies_over_no_token(phone: Visit) -> None:
+    phone.fill("The old keeper looked out over the")
+    phone.control("depth").fill("12")
+    phone.wait_until_asked()
+    phone.wait_until_settled()
+    for _ in range(12):
+        with requests_held(phone.page):
+            phone.token(4, 0).click()
+            phone.wait_until_asked()
+            row = phone.page.locator("#branches .branch:has(.rest-of-choice)")
+            boxes = [token.bounding_box() for token in row.locator(".token").all()]
+            name = row.locator(".rest-of-choice").bounding_box() if row.count() else None
+        if name:
+            break
+        phone.wait_until_settled()
+    assert name and len(boxes) > 3
+    assert max(box["x"] + box["width"] for box in boxes) > 390, "a row that is wider than the screen"
+    assert all(box["x"] + box["width"] <= name["x"] + 1 for box in boxes)

@@ -836,7 +836,7 @@ def test_a_text_of_the_history_has_the_rows_that_it_had(visit: Visit) -> None:
 
 
 MARKS_AT_THE_END = """() => {
-  const notes = document.querySelectorAll('#branches .branch[data-reads=on] .stopped:last-child');
+  const notes = document.querySelectorAll('#branches .branch[data-reads=on] .stopped:not(.rest-of-choice):last-child');
   return [...notes].map(note => {
     const {left, right, top, bottom} = note.getBoundingClientRect();
     return document.elementFromPoint((left + right) / 2, (top + bottom) / 2) === note;

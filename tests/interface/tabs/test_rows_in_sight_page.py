@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import PATIENCE, Visit, expect
+from tests.support.browser import PATIENCE, Visit, expect, middle_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -65,6 +65,44 @@ def test_the_list_of_everything_else_is_seen_when_it_opens(tiny: Visit, size: tu
     more.click()
     tiny.page.wait_for_function(f"({PART_SEEN})(document.querySelector('#others')) > 0.8")
     expect(more).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (911, 512)])
+def test_a_second_click_where_the_list_of_everything_else_was_opened_inserts_nothing(
+    tiny: Visit, size: tuple[int, int]
+) -> None:
+    page, more = tiny.page, tiny.page.locator("#rest .more")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
+    text = tiny.text
+    more.scroll_into_view_if_needed()
+    place = middle_of(more)
+    page.mouse.click(*place)
+    page.wait_for_function(
+        "place => Math.abs(document.querySelector('#rest .more').getBoundingClientRect().top - place) > 40",
+        arg=place[1],
+    )
+    page.wait_for_timeout(700)  # the scroll has ended
+    page.mouse.click(*place)
+    page.wait_for_timeout(300)
+    assert tiny.text == text
+    page.locator("#rest .others button").first.click()
+    assert tiny.text != text, "a pointer that has moved inserts"
+
+
+def test_a_tap_in_the_list_of_everything_else_closes_it_and_shows_the_rows(phone: Visit) -> None:
+    page = phone.page
+    phone.type("The old keeper looked out over the")
+    phone.wait_until_settled()
+    page.locator("#rest .more").tap()
+    choice = page.locator("#rest .others button").nth(8)
+    text = phone.text
+    choice.scroll_into_view_if_needed()
+    choice.tap()
+    assert phone.text != text
+    expect(page.locator("#rest .others")).to_be_hidden()
+    expect(page.locator("#branches .branch").first).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1280, 900), (390, 844)])

@@ -1041,6 +1041,16 @@ def test_everything_else_can_be_opened_and_inserted(tiny: Visit) -> None:
 
 
 @pytest.mark.slow
+def test_a_click_on_the_chosen_instruction_keeps_it_and_leads_to_its_field(visit: Visit) -> None:
+    toggle, field = visit.page.locator("#instruction-toggle"), visit.page.locator("#instruction")
+    for _ in range(2):
+        toggle.click()
+        expect(field).to_be_focused()
+        expect(toggle).to_have_attribute("aria-pressed", "true")
+        visit.page.locator("#document textarea").focus()
+
+
+@pytest.mark.slow
 def test_branches_refuse_clicks_as_soon_as_the_instruction_changes(visit: Visit) -> None:
     visit.fill("The old keeper")
     visit.page.locator("#instruction-toggle").click()
