@@ -66,7 +66,7 @@ export class HighlightedWords {
   listen() {
     const {shown, next} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
     // The second click of a double click does not close what the first has opened.
-    shown.addEventListener('click', event => { if (event.detail < 2) this.#toggle(wordAt(event)); });
+    shown.addEventListener('click', event => this.#toggle(wordAt(event), event.detail < 2));
     shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
     // A word that scrolls under a resting pointer does not show its card. A clicked word does only after the pointer has left it.
     document.addEventListener('pointermove', event => {
@@ -237,12 +237,17 @@ export class HighlightedWords {
     this.#uncoverNext();
   }
 
-  /** Choose a word, or end that if it is chosen already. @param {HTMLElement | null | undefined} word */
-  #toggle(word) {
+  /**
+   * Choose a word, or end that if it is chosen already.
+   * @param {HTMLElement | null | undefined} word
+   * @param {boolean} [closes] whether that may be ended: not by the second click of a double click
+   */
+  #toggle(word, closes = true) {
     if (!word?.hasAttribute('aria-current') || this.isStale) {
       this.#open(word);
       return;
     }
+    if (!closes) return;
     word.removeAttribute('aria-current');
     this.#still = false;
     this.#bringIntoView(word);
