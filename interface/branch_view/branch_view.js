@@ -206,7 +206,10 @@ export class BranchView {
     else this.#confirmedTimer ??= setTimeout(() => this.update({type: 'announceConfirmed'}), ROWS_LATE);
   }
 
-  /** Scroll so that the list that was just opened is seen, with the button that closes it if both have room. */
+  /**
+   * Scroll so that the list that was just opened is seen, with the button that closes it if both have room. Returns whether it was not
+   * in the window.
+   */
   #scrollToOthers() {
     const {top, bottom, height} = this.rest.getBoundingClientRect();
     if (top >= 0 && bottom <= innerHeight) return false;
@@ -214,13 +217,16 @@ export class BranchView {
     return true;
   }
 
-  /** Open the list of other beginnings, or close it. A second click in the same place inserts none that has been scrolled there. @param {MouseEvent} click */
+  /**
+   * Open the list of other beginnings, or close it. If the page scrolls to it, a second click in the same place inserts nothing.
+   * @param {MouseEvent} click
+   */
   toggleOthers(click) {
     this.update({type: 'toggleOthers'});
     if (this.state.othersOpen && this.#scrollToOthers() && click.detail) coverPlaceOf(click);
   }
 
-  /** After a tap in the list of other beginnings: close it and show the rows, which are above it on a phone, and the text above them. */
+  /** Close the list of other beginnings after a tap in it, and scroll to the rows: on a phone they and the text are above the list. */
   #leaveOthers() {
     if (this.state.othersOpen) this.update({type: 'toggleOthers'});
     this.rows.firstElementChild?.scrollIntoView({block: 'center', behavior: scrollBehavior()});

@@ -23,9 +23,10 @@ class TooMuch(LookaheadError):
 def limited(
     scheduler: Scheduler, steps: Iterator[T], seconds: float, kind: str, is_result: Callable[[T], bool]
 ) -> Iterator[T]:
-    """Yield the steps of a request, which may use so many seconds of model time; `kind` names it in the error.
+    """Yield the steps of a request that may use the model for at most `seconds`; `kind` names it in the error.
 
-    Raises TooMuch in place of a step that is no result if all steps so far have taken more. To be run by the scheduler.
+    Raises TooMuch in place of a step that is no result if all steps so far have taken longer. To be run by the
+    scheduler, whose `job_seconds` count.
     """
     # Closing returns the call's tree to the pool at once, in the scheduler's thread.
     with closing(steps) if isinstance(steps, Generator) else nullcontext():

@@ -2,6 +2,7 @@
 // from word to word.
 /** @import {AlternativeFit, MarkedWord} from '../../web/core/types.d.ts' */
 import {atNextClick, closestTo, wheelDistance} from '../../web/ui/events.js';
+import {beginningOf} from '../../web/core/text_words.js';
 import {chanceFigure, expectationSentence, highlightSentence, spokenDetails, spokenSentence} from './highlight_sentences.js';
 import {findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {listenToHolds} from '../../web/ui/holds.js';
@@ -14,7 +15,6 @@ const POINTING_TIME = 150;    // milliseconds on a word before its alternatives 
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
 const AROUND = 8;            // pixels between a word and the bar above the text
 const LEAST_SEEN = 96;       // pixels of the text: where fewer are in the window, the page scrolls to a word
-const BEGINNING = 8;         // words by which another text is told from the same text with a change
 const WORD_JOINER = '\u2060';   // forbids a line break between a word and its figure
 const SPOKEN = /[\p{L}\p{N}]/u;   // a character with which every screen reader says a word
 /** @type {Record<string, number>} */
@@ -238,16 +238,17 @@ export class HighlightedWords {
   }
 
   /**
-   * Choose a word, or end that if it is chosen already.
+   * Choose a word and show its branches, or take them away if it is chosen already.
    * @param {HTMLElement | null | undefined} word
-   * @param {boolean} [closes] whether that may be ended: not by the second click of a double click
+   * @param {boolean} [mayClose] false for the second click of a double click, which leaves branches as they are
    */
-  #toggle(word, closes = true) {
-    if (!word?.hasAttribute('aria-current') || this.isStale) {
-      this.#open(word);
-      return;
-    }
-    if (!closes) return;
+  #toggle(word, mayClose = true) {
+    if (!word?.hasAttribute('aria-current') || this.isStale) this.#open(word);
+    else if (mayClose) this.#close(word);
+  }
+
+  /** @param {HTMLElement} word that is chosen */
+  #close(word) {
     word.removeAttribute('aria-current');
     this.#still = false;
     this.#bringIntoView(word);
@@ -372,9 +373,6 @@ export class HighlightedWords {
     word.tabIndex = 0;
   }
 }
-
-/** @param {MarkedWord[]} words */
-const beginningOf = words => words.slice(0, BEGINNING).map(({text}) => text).join('');
 
 /**
  * The words as elements, with the white space between them.

@@ -3,6 +3,7 @@
 /** @import {BranchRequest, ComponentArguments, InternalsView, Message, News, Server} from '../../web/core/types.d.ts' */
 import {MessageEditor} from './message_editor.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
+import {beginningOf} from '../../web/core/text_words.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, scrollBehavior} from '../../web/ui/elements.js';
@@ -16,7 +17,6 @@ import {spokenSummary, tokensSentence} from './token_figures.js';
 
 const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
 const MARGIN = 8;           // pixels above a token when the page scrolls to its details
-const BEGINNING = 8;        // tokens by which another text is told from the same text with a change
 const SETTINGS = {k: 1, depth: 1};
 const EXAMPLE = 'A naïve fox 🦊 said: “Antidisestablishmentarianism!”\nThen it went home.';
 const EXAMPLE_CONVERSATION = [{role: 'user', content: 'What colour is the sea?'}, {role: 'assistant', content: 'The sea is'}];
@@ -164,12 +164,12 @@ class InternalsTab {
   }
 
   /**
-   * Draw every token as a box, and the details of the token to come. Another text is shown from its beginning; one that begins
-   * alike stays scrolled as it is.
+   * Draw every token as a box, and the details of the token to come. Another text is shown from its beginning; the
+   * list stays scrolled as it is if both texts begin alike.
    * @param {InternalsView} view
    */
   #show(view) {
-    const isOther = !this.view || beginningOf(view) !== beginningOf(this.view);
+    const isOther = !this.view || beginningOf(view.tokens) !== beginningOf(this.view.tokens);
     this.view = view;
     this.roles = this.#isConversation ? this.conversation.messages.map(({role}) => role) : null;
     this.lines.replaceChildren(...lineElements(view));
@@ -268,6 +268,3 @@ class InternalsTab {
     this.line.show(sentence, state);
   }
 }
-
-/** @param {InternalsView} view */
-const beginningOf = ({tokens}) => tokens.slice(0, BEGINNING).map(({text}) => text).join('');

@@ -39,8 +39,8 @@ import {withConfirmation, withRows, withSentence} from './confirmations.js';
  * @property {boolean} othersOpen whether the list of other beginnings is open
  * @property {Target | null} pointed the button that is pointed at or has the focus
  * @property {AwaitedRow | null} awaited the row that is accepted once it is complete
- * @property {{edit: RowEdit, undone: boolean, seen: boolean} | null} followed the row of the change that was made or undone last, and
- *   whether the view of a change that was made has been shown
+ * @property {{edit: RowEdit, undone: boolean, seen: boolean} | null} followed the change of a row that was made or undone last;
+ *   `seen`: whether a view with the changed row has been shown
  * @property {{line: number, column: number} | null} followedAt where that row stands among the drawn ones
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
@@ -236,7 +236,7 @@ const announceBeforeRows = state => (state.confirmed.length ? {...announceConfir
  */
 function confirm(state, {kind, text}) {
   const confirmed = withConfirmation(state.confirmed, {kind, text});
-  // An announcement is heard when it changes: the same action is announced again only after an empty one.
+  // A screen reader says an announcement when its text changes: before the same text it is emptied.
   const announcement = state.announcement === withSentence(confirmed) ? '' : state.announcement;
   const next = {...state, confirmed, announcement};
   if (kind === 'hidden') return announceConfirmed(next);

@@ -16,6 +16,17 @@ const MOST_PART = 0.1;   // the largest error of a word's share, as a part of it
 export const beginsWith = (ids, beginning) => beginning.every((id, index) => ids[index] === id);
 
 /**
+ * The number of first elements that two lists have in common, such as the ids of two paths.
+ * @template T
+ * @param {T[]} one
+ * @param {T[]} other
+ */
+export function sharedLength(one, other) {
+  const differs = one.findIndex((element, index) => element !== other[index]);
+  return differs < 0 ? one.length : differs;
+}
+
+/**
  * The likeliest beginnings that no row has, those of branches that are not shown among them, and other ways on from those
  * that rows have in common. Each is one token, or two where the first replaces the typed one.
  * @type {(view: View, rows: Row[], odds: PathOdds) => DrawnOther[]}

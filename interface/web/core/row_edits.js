@@ -1,6 +1,6 @@
 // Changes of rows before anything of them is accepted: what a change replaces, and what it puts there.
 /** @import {BranchRemainder, DrawnRow, RowEdit, RowEditDetail} from './types.d.ts' */
-import {beginsWith} from './other_beginnings.js';
+import {beginsWith, sharedLength} from './other_beginnings.js';
 
 export const MOST_EDITS = 8;   // of one view, as the server allows
 
@@ -93,10 +93,4 @@ export function restoredPosition(rows, {row, before}) {
   const shared = rows.map(({branch}) => sharedLength(row, branch.ids)), most = Math.max(...shared), line = shared.indexOf(most);
   const column = most > before.length ? rows[line].pieces.findIndex(({tokens}) => tokens > before.length) : -1;
   return column < 0 ? null : {line, column};
-}
-
-/** How many ids two paths begin with in common. @type {(one: number[], other: number[]) => number} */
-function sharedLength(one, other) {
-  const differs = one.findIndex((id, index) => id !== other[index]);
-  return differs < 0 ? one.length : differs;
 }

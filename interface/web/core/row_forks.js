@@ -4,15 +4,13 @@
 /** @import {SpokenRow} from './branch_sentences.js' */
 import {formatNumber} from './figures_and_labels.js';
 import {lastWords, spokenBeginning} from './branch_sentences.js';
+import {sharedLength} from './other_beginnings.js';
 
 /** @typedef {{pieces: Pick<RowPiece, 'ids'>[], revision?: number}} ForkingRow */
 /** @typedef {{piece: number, row: number}} Fork the first piece that is a row's own, and the index of the row that it leaves */
 
-/** @type {(one: ForkingRow, other: ForkingRow) => number} */
-function sharedPieces(one, other) {
-  const differs = one.pieces.findIndex(({ids}, index) => ids.join(' ') !== other.pieces[index]?.ids.join(' '));
-  return differs < 0 ? one.pieces.length : differs;
-}
+/** The ids of each piece of a row as a string. @param {ForkingRow} row */
+const keysOf = ({pieces}) => pieces.map(({ids}) => ids.join(' '));
 
 /**
  * The fork of a row: the row above it with which it has the most first pieces in common, and the first piece after them. Null if no
@@ -23,7 +21,7 @@ function sharedPieces(one, other) {
  */
 export function forkOf(rows, index) {
   const own = rows[index], above = rows.slice(0, index);
-  const shared = above.map(row => (row.revision === own.revision ? sharedPieces(own, row) : 0));
+  const shared = above.map(row => (row.revision === own.revision ? sharedLength(keysOf(own), keysOf(row)) : 0));
   const piece = Math.max(0, ...shared);
   return piece > 0 && piece < own.pieces.length ? {piece, row: shared.indexOf(piece)} : null;
 }

@@ -3,6 +3,8 @@
 /** @import {Span} from './types.d.ts' */
 const WORD = /\p{Ideographic}\p{M}*|(?!\p{Ideographic})[\p{L}\p{N}](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])*(?:['’-](?:(?!\p{Ideographic})[\p{L}\p{N}\p{M}])+)*/gu;
 
+const BEGINNING = 8;   // pieces
+
 /**
  * Count the words of a text, and the words of which at least one character was chosen.
  * @param {string} text
@@ -59,3 +61,10 @@ export function withCharacterStarts(text, pieces) {
     return [count, ...piece];
   });
 }
+
+/**
+ * The text of the first pieces of an analysed text, its words or tokens. Where it is another one, another text was analysed, and not
+ * the same text with a change.
+ * @param {{text: string}[]} pieces
+ */
+export const beginningOf = pieces => pieces.slice(0, BEGINNING).map(({text}) => text).join('');

@@ -24,8 +24,8 @@ const FULL_RIVER = 60;           // the width of a river of probability 1
  * stands above its line or river, and its odds below.
  * @param {TreeNode} root
  * @param {{river?: boolean, spread?: number, room?: number}} [options] `spread`: how many times farther apart than the labels need;
- *   `room`: the width into
- *   which the drawing is to fit, see `columnGap`
+ *   `room`: the
+ *   width into which the drawing is to fit, see `columnGap`
  * @returns {TreeLayout}
  */
 export function layoutTree(root, {river = false, spread = 1, room = Infinity} = {}) {

@@ -1,4 +1,4 @@
-// What lies under a pointer that rests may change when the page scrolls.
+// A guard against a second click after the page has scrolled: something else is under the resting pointer then.
 
 /** @param {Event} event */
 const isTouch = event => /** @type {PointerEvent} */ (event).pointerType === 'touch';

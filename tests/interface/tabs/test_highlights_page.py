@@ -427,13 +427,18 @@ CUT_LINES = """() => {
 """The words that the upper or the lower edge of the text cuts in half."""
 
 
-@in_a_browser
-def test_in_a_low_window_the_example_with_figures_is_seen_whole(visit: Visit) -> None:
-    page, shown = visit.page, visit.page.locator("#highlights")
+def show_example_with_figures(page: Any) -> None:
+    """Show the example of the tab with figures in a low window, such as that of a projector."""
     page.set_viewport_size({"width": 911, "height": 512})
     page.get_by_role("button", name="Try an example").locator("visible=true").click()
     expect(page.locator("#highlights [data-marked]")).to_have_count(10)
     page.locator("#highlights-with-figures").check()
+
+
+@in_a_browser
+def test_in_a_low_window_the_example_with_figures_is_seen_whole(visit: Visit) -> None:
+    page, shown = visit.page, visit.page.locator("#highlights")
+    show_example_with_figures(page)
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     height, inner = shown.evaluate("one => [one.scrollHeight, one.clientHeight]")
     assert height == inner, "it does not scroll within itself"
@@ -469,10 +474,7 @@ def test_no_line_of_a_long_text_is_cut_in_half(tiny: Visit, size: dict[str, int]
 @in_a_browser
 def test_on_a_projector_a_card_with_figures_is_seen_whole(visit: Visit) -> None:
     page, about = visit.page, visit.page.locator("#highlights-about")
-    page.set_viewport_size({"width": 911, "height": 512})
-    page.get_by_role("button", name="Try an example").locator("visible=true").click()
-    expect(page.locator("#highlights [data-marked]")).to_have_count(10)
-    page.locator("#highlights-with-figures").check()
+    show_example_with_figures(page)
     for index in range(10):
         page.locator("#highlights-next").click()
         expect(page.locator("#highlights [data-marked]").nth(index)).to_have_attribute("data-shown", "")
