@@ -64,7 +64,7 @@ export class HighlightedWords {
   }
 
   listen() {
-    const {shown, next} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
+    const {shown, details, next} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
     // The second click of a double click does not close what the first has opened.
     shown.addEventListener('click', event => this.#toggle(wordAt(event), event.detail < 2));
     shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
@@ -88,13 +88,16 @@ export class HighlightedWords {
       this.#point(word);
       this.#uncoverNext();
     });
-    shown.addEventListener('focusout', () => this.#point(null));
+    // A card that is higher than its room takes the focus from its word, and gives it back.
+    shown.addEventListener('focusout', ({relatedTarget}) => { if (relatedTarget !== details) this.leave(); });
+    details.addEventListener('focusout', ({relatedTarget}) => { if (relatedTarget !== this.#pointed) this.leave(); });
+    details.addEventListener('keydown', event => { if (event.key === 'Escape') this.#leaveDetails(); });
     shown.addEventListener('keydown', event => this.#onKey(event));
     next.addEventListener('click', () => this.#showNext());
     next.addEventListener('blur', () => this.leave());
     next.addEventListener('keydown', event => { if (event.key === 'Escape') this.#hideDetails(); });
     for (const target of [shown, next]) target.addEventListener('wheel', event => this.#scrollDetails(event), {passive: false});
-    this.details.addEventListener('scroll', () => markMore(this.details), {passive: true});
+    details.addEventListener('scroll', () => markMore(details), {passive: true});
     for (const target of [shown, window]) target.addEventListener('scroll', () => this.#followWord(), {passive: true});
   }
 
@@ -206,6 +209,12 @@ export class HighlightedWords {
     this.#pointed = null;
     this.#isHeld = false;
     this.details.hidePopover();
+  }
+
+  /** Give the focus back to the word of the card, and hide the card. */
+  #leaveDetails() {
+    this.#pointed?.focus();
+    this.#hideDetails();
   }
 
   /**

@@ -4,7 +4,7 @@
 import {formatPercent} from '../../web/core/figures_and_labels.js';
 import {detailsPosition} from './details_position.js';
 import {FIGURE_MEANINGS, alternativeLabel, beginningSentence, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
-import {make} from '../../web/ui/elements.js';
+import {make, setAttribute} from '../../web/ui/elements.js';
 
 /**
  * Draw the details of a word.
@@ -25,14 +25,20 @@ export function paintWordDetails(element, entry, fits, {text: word = entry.token
     const text = followingSentence({following: known.following, own: known.own ?? 0});
     element.append(make('p', {className: 'following', text}));
   }
-  const more = make('p', {className: 'more'}, '↓ This card goes on: ', make('span', {className: 'mouse-only', text: 'turn the mouse wheel.'}), make('span', {className: 'finger-only', text: 'scroll it.'}));
+  const more = make('p', {className: 'more'}, '↓ This card goes on: ', make('span', {className: 'mouse-only', text: 'turn the mouse wheel, or press Tab and then ↓.'}), make('span', {className: 'finger-only', text: 'scroll it.'}));
   more.ariaHidden = 'true';
   element.append(more);
 }
 
-/** Say at the lower edge of the details that they go on, while their end is not seen. @param {HTMLElement} element */
+/**
+ * Say at the lower edge of the details that they go on, while their end is not seen. Details that are higher than their room can
+ * have the focus: keys scroll them then.
+ * @param {HTMLElement} element
+ */
 export function markMore(element) {
-  element.toggleAttribute('data-more', element.scrollHeight - element.clientHeight - element.scrollTop > 1);
+  const isCut = element.scrollHeight - element.clientHeight > 1;
+  setAttribute(element, 'tabindex', isCut ? '0' : null);
+  element.toggleAttribute('data-more', isCut && element.scrollHeight - element.clientHeight - element.scrollTop > 1);
 }
 
 /**

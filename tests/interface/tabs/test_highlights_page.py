@@ -845,6 +845,42 @@ def test_a_card_that_goes_on_says_so_until_it_is_scrolled_to_its_end(tiny: Visit
 
 
 @in_a_browser
+def test_a_card_that_goes_on_takes_the_focus_from_its_word_and_is_scrolled_by_keys(tiny: Visit) -> None:
+    page, about = tiny.page, tiny.page.locator("#highlights-about")
+    tiny.analyse(TEXT)
+    page.locator("#highlights-with-figures").check()
+    word = page.locator("#highlights [data-marked]").first
+    word.focus()
+    page.wait_for_function(CHECKED)
+    assert about.evaluate("card => card.tabIndex") == -1, "a whole card is no stop of Tab"
+    page.set_viewport_size({"width": 911, "height": 330})
+    hidden = "card => Math.round(card.scrollHeight - card.clientHeight - card.scrollTop)"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function(CHECKED)
+    assert about.evaluate(hidden) > 0, "the card is higher than its room"
+    expect(about.locator(".more")).to_contain_text("Tab")
+    page.keyboard.press("Tab")
+    expect(about).to_be_focused()
+    page.keyboard.press("End")
+    page.wait_for_function(f"({hidden})(document.querySelector('#highlights-about')) <= 1", timeout=5000)
+    expect(about).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    expect(word).to_be_focused()
+    expect(about).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(word).to_be_focused()
+    expect(about).to_be_hidden()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    expect(about).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(about).to_be_hidden()
+    expect(page.locator(".read .figures summary")).to_be_focused()
+
+
+@in_a_browser
 def test_a_word_that_keys_lead_to_near_the_lower_edge_of_the_window_gets_room_for_its_card(tiny: Visit) -> None:
     page, about = tiny.page, tiny.page.locator("#highlights-about")
     page.set_viewport_size({"width": 390, "height": 844})

@@ -446,7 +446,8 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
             assert last in shared or last.endswith(shared.strip()), name
     expect(legend).to_have_text(": a fork, where a row leaves one above it.")
     expect(both).to_have_text(" and bracket: forks, where rows part.", use_inner_text=False)
-    expect(meaning).to_have_text(f"{several}, and within a row where a line forks .", use_inner_text=True)
+    within = "and within a row where a line forks"
+    expect(meaning).to_have_text(re.compile(rf"{several}\s*{spoken}\s*, {within}\s*\."), use_inner_text=True)
     expect(meaning.locator(".both .fork")).to_be_visible()
     expect(plain).to_be_hidden()
     # The bracket joins the rows without a sign, if there are several.
