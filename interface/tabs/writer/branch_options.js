@@ -125,18 +125,18 @@ export class BranchOptions extends EventTarget {
   }
 
   #paint() {
-    const {mode, until, temperature = 1, top_p: topP = 1, towards, avoid} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
+    const {mode, until, towards, avoid} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
     for (const id of Object.values(NUMBERS)) find(this.element, `output[for="${id}"]`, HTMLOutputElement).value = this.#input(id).value;
     if (!byTokens) find(this.element, 'output[for="depth"]', HTMLOutputElement).value = `≤ ${MOST_DEPTH}`;
     // It keeps its room, so that nothing moves when the mode changes.
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
     setTip(find(this.element, '.shows'), `${MODES[mode]} The help (?) explains all choices.`);
-    const odds = this.#select('odds');
+    const odds = this.#select('odds'), need = wordsNeed(this.settings, this.#view);
     odds.disabled = mode !== 'likely' || this.#view !== 'rows' || Boolean(towards || avoid);
     // The chosen value is kept, and what the figures are of is said in its place.
-    find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || temperature !== 1 || topP < 1 ? 'here: tokens' : 'words';
+    find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || need ? 'here: tokens' : 'words';
     odds.closest('label')?.classList.toggle('idle', odds.disabled);
-    setText(find(this.element, '.words-need'), wordsNeed(this.settings, this.#view));
+    setText(find(this.element, '.words-need'), need);
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);
   }
