@@ -16,7 +16,7 @@ import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
 import {coverPlaceOf} from '../web/ui/click_cover.js';
 import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
-import {focusAt, focusFirst, focusPosition, hasPosition, isSamePosition, keepTabStop, listenToRowKeys} from './row_keys.js';
+import {areRowsFocused, focusAt, focusFirst, focusPosition, focusRows, hasPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {NOTHING_TYPED, editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
 import {listenToHolds} from '../web/ui/holds.js';
@@ -77,16 +77,11 @@ export class BranchView {
   #confirmedTimer;
   #announcedTab = '';   // what Tab inserts as far as it was announced and painted
   /**
-   * Where the focus was when a paint removed all buttons; the next paint restores it.
+   * Where the focus was when a paint removed its button, and all others or those of an unfinished view of the same text, as after
+   * a ban; a later paint restores it.
    * @type {ReturnType<typeof focusPosition>}
    */
   #lostFocus = null;
-  /**
-   * Where the focus was when a paint of an unfinished view of the same text with fewer buttons moved it, as after a ban, and
-   * where it went; null otherwise.
-   * @type {{from: FocusPosition, to: FocusPosition, revision: number} | null}
-   */
-  #movedFocus = null;
   #beginsAgain = false;   // whether the focus goes to the first of the next rows: nothing was left of the row that was accepted by key
   /**
    * The position from which the focus follows a row, and the column where it goes; null for what was written or is back.
@@ -175,6 +170,7 @@ export class BranchView {
     this.#keepRowsHeight(now.status.state === 'thinking' && !now.veiled);
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
+    else if (now.status.state !== before.status.state) this.#endWait();
     this.#paintMarks(before);
     this.#paintStatus();
     if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote(now.pointed !== before.pointed);
@@ -244,21 +240,30 @@ export class BranchView {
     this.scrolling.mark();
     this.#markReadOnly();
     if (begins) this.#beginsAgain = false;
-    if (position && (begins || !focusPosition(root) || (this.#movedFocus && hasPosition(root, position)))) focusAt(root, position);
-    const now = focusPosition(root), sameText = this.#movedFocus || !before.textChanged;
-    const isMoved = position && now && !isSamePosition(position, now) && sameText && state.status.state === 'thinking';
-    this.#movedFocus = isMoved ? {from: position, to: now, revision: state.expectedRevision} : null;
+    if (position && begins) focusAt(root, position);
+    else if (position) this.#restoreFocus(position, !before.textChanged);
     if (position) this.#followChange(position, before);
-    this.#lostFocus = now ? null : position;
+    this.#lostFocus = focusPosition(root) ? null : position;
     keepTabStop(root);
   }
 
-  /** The position that the focus is to have after a paint: where it is, or was before a paint with fewer buttons; null if elsewhere. */
+  /** The position that the focus is to have after a paint: where it is, or was before a paint removed its button; null if elsewhere. */
   #focusToKeep() {
-    const position = focusPosition(this.root) ?? (document.activeElement === document.body ? this.#lostFocus : null), moved = this.#movedFocus;
-    if (moved && moved.revision === this.state.expectedRevision && position && isSamePosition(position, moved.to)) return moved.from;
-    this.#movedFocus = null;
-    return position;
+    const {root} = this, isLost = document.activeElement === document.body || areRowsFocused(root);
+    return focusPosition(root) ?? (isLost ? this.#lostFocus : null);
+  }
+
+  /**
+   * Put the focus on a position or the nearest one, if a paint has removed its button. While rows of the same text grow and it is
+   * missing in them, the focus stays on all rows: a screen reader would name each token that it passes.
+   * @param {FocusPosition} position
+   * @param {boolean} sameText
+   */
+  #restoreFocus(position, sameText) {
+    const {root} = this;
+    if (focusPosition(root)) return;
+    if (sameText && this.state.status.state === 'thinking' && !hasPosition(root, position)) focusRows(root, position);
+    else focusAt(root, position);
   }
 
   /**
@@ -286,6 +291,11 @@ export class BranchView {
     const position = focusPosition(this.root);
     this.#follows = edit && position?.token ? {...position, goal: null} : null;
     this.update({type: 'follow', edit, undone});
+  }
+
+  /** Where no more rows come, as after a stop, the focus goes from all rows to the position that is nearest to where it was. */
+  #endWait() {
+    if (this.#lostFocus && areRowsFocused(this.root)) this.#restoreFocus(this.#lostFocus, true);
   }
 
   /** Branches that are only to be read say that nothing can be done with them. */

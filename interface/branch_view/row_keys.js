@@ -46,22 +46,60 @@ export function focusPosition(root) {
   return line < 0 ? null : {line, column: all[line].indexOf(node), token: node.matches(ROW_PARTS)};
 }
 
-/** Whether there is a button at a position. @type {(root: HTMLElement, position: FocusPosition) => boolean} */
-export const hasPosition = (root, {line, column}) => column < (buttonLines(root)[line]?.length ?? 0);
+/**
+ * The lines in which a position counts: a position among the rows stays there while there are any.
+ * @type {(root: HTMLElement, token: boolean) => HTMLElement[][]}
+ */
+function linesOf(root, token) {
+  const all = buttonLines(root), rows = all.filter(([first]) => first.matches(ROW_PARTS));
+  return token && rows.length ? rows : all;
+}
 
-/** @type {(one: FocusPosition, other: FocusPosition) => boolean} */
-export const isSamePosition = (one, other) => one.line === other.line && one.column === other.column && one.token === other.token;
+/** Whether there is a button at a position. @type {(root: HTMLElement, position: FocusPosition) => boolean} */
+export const hasPosition = (root, {line, column, token}) => column < (linesOf(root, token)[line]?.length ?? 0);
 
 /**
- * Focus the button at a position, or the nearest one. A position among the rows stays there while there are any.
+ * The button at a position, or the nearest one.
+ * @param {HTMLElement} root
+ * @param {{line: number, column: number, token?: boolean}} position
+ * @returns {HTMLElement | undefined}
+ */
+function nearestButton(root, {line, column, token = false}) {
+  const lines = linesOf(root, token), buttons = lines[Math.max(0, Math.min(line, lines.length - 1))];
+  return buttons?.[Math.max(0, Math.min(column, buttons.length - 1))];
+}
+
+/**
+ * Focus the button at a position, or the nearest one.
  * @param {HTMLElement} root
  * @param {{line: number, column: number, token?: boolean}} position
  */
-export function focusAt(root, {line, column, token = false}) {
-  const all = buttonLines(root), rows = all.filter(([first]) => first.matches(ROW_PARTS));
-  const found = token && rows.length ? rows : all, buttons = found[Math.max(0, Math.min(line, found.length - 1))];
-  if (buttons) focusOn(root, buttons[Math.max(0, Math.min(column, buttons.length - 1))]);
+export function focusAt(root, position) {
+  const button = nearestButton(root, position);
+  if (button) focusOn(root, button);
 }
+
+/**
+ * Focus all rows together while a position is missing in them. The nearest button has the tab stop: an arrow key leads to it. Where
+ * there is no button, the focus stays lost.
+ * @param {HTMLElement} root
+ * @param {FocusPosition} position
+ */
+export function focusRows(root, position) {
+  const button = nearestButton(root, position), rows = rowsOf(root);
+  if (!button) return;
+  moveTabStop(root, button);
+  if (areRowsFocused(root)) return;
+  rows.tabIndex = -1;
+  rows.addEventListener('blur', () => rows.removeAttribute('tabindex'), {once: true});   // a click beside the buttons focuses nothing
+  rows.focus({preventScroll: true});
+}
+
+/** Whether the rows have the focus, and none of their buttons, see `focusRows`. @param {HTMLElement} root */
+export const areRowsFocused = root => document.activeElement === rowsOf(root);
+
+/** @param {HTMLElement} root */
+const rowsOf = root => find(root, '.rows');
 
 /**
  * Focus the first button. Returns whether there is one.
@@ -121,14 +159,14 @@ export function listenToRowKeys(root, actions) {
       event.preventDefault();
       return;
     }
-    const found = node && branchKey(event);
+    const found = node || areRowsFocused(root) ? branchKey(event) : null;
     if (!found) return;
-    if (found.move) moveFocus(root, node, event.key, found.move);
-    else if (found.ban) actions.ban(node);
-    else if (found.edit) actions.edit(node);
-    else if (found.leave) actions.leave();
+    if (found.leave) actions.leave();
     else if (found.help) actions.help();
-    else if (found.word !== undefined) actions.takeWord(found.word);
+    else if (found.move) moveFocus(root, node, event.key, found.move);
+    else if (node && found.ban) actions.ban(node);
+    else if (node && found.edit) actions.edit(node);
+    else if (node && found.word !== undefined) actions.takeWord(found.word);
     event.preventDefault();
   });
   root.addEventListener('focusin', event => {
@@ -156,10 +194,14 @@ function closeOthers(root, node) {
   return true;
 }
 
-/** @type {(root: HTMLElement, node: HTMLElement, key: string, move: [down: number, along: number]) => void} */
+/**
+ * Move the focus; from all rows, to the button with the tab stop.
+ * @type {(root: HTMLElement, node: HTMLElement | null, key: string, move: [down: number, along: number]) => void}
+ */
 function moveFocus(root, node, key, [down, along]) {
-  const position = focusPosition(root), container = node.parentElement;
-  if (!position || !container) return;
+  const position = focusPosition(root), container = node?.parentElement;
+  if (!node) findAll(root, '[tabindex="0"]')[0]?.focus();
+  if (!node || !position || !container) return;
   const beside = down ? besideOnNextLine(node, down) : null;
   if (beside) {
     focusOn(root, beside);

@@ -1183,21 +1183,56 @@ def test_enter_accepts_a_row_and_the_focus_goes_to_the_first_token_of_the_next_r
     assert bench.focused()[:2] == ["0", "0"]
 
 
+HEAR_FOCUS = """() => {
+  window.focused = [];
+  root.addEventListener('focusin', ({target}) => {
+    focused.push([target.closest('.branch')?.dataset.branch ?? target.className, target.dataset.token ?? null]);
+  });
+}"""
+
+
 def test_the_focus_returns_to_its_row_when_an_unfinished_view_had_fewer_rows(bench: Bench) -> None:
-    """As after a ban: the first views of the new rows may have one row."""
+    """As after a ban: the first views of the new rows may have one row, or short ones."""
+    bench.show(likely(), revision=1)
+    bench.token(3, 2).focus()
+    bench.page.evaluate(HEAR_FOCUS)
+    bench.send("expect", revision=2, textChanged=False)
+    for rows, depth in [(1, 1), (5, 2)]:
+        bench.show(likely(rows, depth), revision=2, state="thinking")
+        assert bench.page.evaluate("focused") == [["rows", None]], "it visits no other token"
+        expect(bench.page.locator("#branches .keys")).to_be_visible()
+    bench.press("Delete", "1")
+    assert not bench.told("ban") and not bench.told("accept"), "what takes the place of the token is not meant"
+    bench.show(likely(5, 3), revision=2, state="thinking")
+    assert bench.page.evaluate("focused") == [["rows", None], ["3", "2"]], "it moves once, when its token is there"
+    bench.show(likely(), revision=2, state="settled")
+    assert bench.focused()[:2] == ["3", "2"]
+    expect(bench.page.locator(".rows[tabindex]")).to_have_count(0)
+
+
+@pytest.mark.parametrize("last", ["settled", "stopped"])
+def test_the_focus_goes_to_the_nearest_token_where_its_own_does_not_return(bench: Bench, last: str) -> None:
+    bench.show(likely(), revision=1)
+    bench.token(3, 2).focus()
+    bench.page.evaluate(HEAR_FOCUS)
+    bench.send("expect", revision=2, textChanged=False)
+    bench.show(likely(2), revision=2, state="thinking")
+    if last == "settled":
+        bench.show(likely(2), revision=2, state="settled")
+    else:
+        bench.send("state", state="settled", note=None)
+    assert bench.page.evaluate("focused") == [["rows", None], ["1", "2"]]
+
+
+def test_an_arrow_key_leads_to_the_nearest_token_while_that_of_the_focus_is_missing(bench: Bench) -> None:
     bench.show(likely(), revision=1)
     bench.token(3, 2).focus()
     bench.send("expect", revision=2, textChanged=False)
-    bench.show(likely(1, 1), revision=2, state="thinking")
-    assert bench.focused()[:2] == ["0", "0"]
-    bench.show(likely(5, 2), revision=2, state="thinking")
-    assert bench.focused()[:2] == ["0", "0"], "it moves once, when its token is there"
-    bench.show(likely(), revision=2, state="settled")
-    assert bench.focused()[:2] == ["3", "2"]
-    bench.send("expect", revision=3, textChanged=False)
-    bench.show(likely(2), revision=3, state="thinking")
+    bench.show(likely(2), revision=2, state="thinking")
     bench.press("ArrowUp")
-    bench.show(likely(), revision=3, state="settled")
+    assert bench.focused()[:2] == ["1", "2"]
+    bench.press("ArrowUp")
+    bench.show(likely(), revision=2, state="settled")
     assert bench.focused()[:2] == ["0", "2"], "the person has moved on"
 
 

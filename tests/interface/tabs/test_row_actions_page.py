@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.support import browser as browsers
 from tests.support.browser import Visit, expect
+from tests.support.witness import EngineWithHook, talker
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -217,6 +220,30 @@ def test_the_focus_follows_a_changed_row_which_a_ban_leaves(visit: Visit) -> Non
     visit.wait_until_settled()
     expect(edited).not_to_have_count(0)
     assert "".join(visit.page.evaluate(FOLLOWED)).strip() == "never"
+
+
+def test_after_a_ban_the_focus_visits_no_token_of_another_row_while_new_rows_grow_slowly(page: Any) -> None:
+    model = talker()
+    hooked = replace(model, engine=EngineWithHook(model.engine, lambda: time.sleep(0.2)))
+    with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
+        opened.wait_for_status("ready")
+        opened.fill("The old keeper")
+        opened.wait_until_settled()
+        opened.token(3, 3).focus()
+        page.evaluate(
+            """() => {
+              window.focused = [];
+              document.addEventListener('focusin', ({target}) => {
+                focused.push([target.closest('.branch')?.dataset.branch, target.dataset.token]);
+              });
+            }"""
+        )
+        page.keyboard.press("Delete")
+        expect(page.locator("#controls .never button")).to_have_count(1)
+        opened.wait_until_settled()
+        tokens = [one for one in page.evaluate("focused") if one[1]]
+        assert tokens == [["3", "3"]]
+        expect(opened.token(3, 3)).to_be_focused()
 
 
 def test_after_enter_the_focus_is_on_the_rest_of_the_row_that_was_accepted(visit: Visit) -> None:
