@@ -64,6 +64,7 @@ class AssistantTab {
       settings: () => this.settings.settings,
       drawn: () => this.settings.drawn,
       prompt: () => ({...conversationFields(this.earlier), banned: this.bans.ids}),
+      bannedTexts: () => this.bans.texts,
     });
     connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
     this.controller.goToRowsFrom(find(sheet, '.skip'));

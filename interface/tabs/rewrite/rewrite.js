@@ -46,6 +46,7 @@ class RewriteTab {
       settings: () => this.settings.settings,
       drawn: () => this.settings.drawn,
       prompt: () => ({...this.prompt.fields, banned: this.bans.ids}),
+      bannedTexts: () => this.bans.texts,
       lacks: () => this.#lacks(),
       onNews: news => this.prompt.short.take(news),
     });

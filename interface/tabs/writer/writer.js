@@ -72,8 +72,9 @@ class WriterTab {
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,
       settings: () => this.settings,
-      drawn: () => ({...this.settings, banned_texts: this.#bannedTexts}),
+      drawn: () => ({...this.settings, banned_texts: this.options.bans.texts}),
       prompt: () => this.#prompt,
+      bannedTexts: () => this.options.bans.texts,
       onColumns: (views, detail) => this.columns.take(views, detail),
       focusRows: () => this.#focusColumns(),
       hasRows: () => this.columns.hasRows,
@@ -93,7 +94,7 @@ class WriterTab {
     this.guesses = new GuessFirst(controls, {
       draft: this.draft, score: guess => this.controller.requests.guess(guess, this.#guessSettings),
       view: () => (this.columns.first?.root ?? branches).branchView,
-      under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length, banned_texts: this.#bannedTexts})}`.trim(),
+      under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length, banned_texts: this.options.bans.texts})}`.trim(),
       documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
     });
   }
@@ -182,8 +183,6 @@ class WriterTab {
     this.#showColumns();
     controller.settingsChanged();
   }
-
-  get #bannedTexts() { return this.options.bans.list.map(({text}) => text); }
 
   /** Show the columns in their view; only there they have instructions, and the text has none. */
   #showColumns() {

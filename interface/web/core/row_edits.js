@@ -1,6 +1,7 @@
 // Changes of rows before anything of them is accepted: what a change replaces, and what it puts there.
 /** @import {BranchRemainder, DrawnRow, RowEdit, RowEditDetail} from './types.d.ts' */
 import {beginsWith, sharedLength} from './other_beginnings.js';
+import {spokenQuote} from './figures_and_labels.js';
 
 export const MOST_EDITS = 8;   // of one view, as the server allows
 
@@ -14,6 +15,26 @@ const CLOSING = /^[.,;:!?…)\]”»]+$/;
 
 /** Said where a field for the change of a token was emptied. */
 export const NOTHING_TYPED = 'Nothing was changed: no text was written in place of the token.';
+
+/** Said where a banned token was written in place of another. @param {string} token */
+export const bannedTextSentence = token => `Nothing was changed: ${spokenQuote(token)} is banned. To use it, first choose it beside “Never:”, which allows it again.`;
+
+/**
+ * The first banned token that a text surely has: it stands there between other kinds of characters. A part of a longer word is
+ * none, since only the model's tokenizer knows the tokens of words. Undefined if there is none.
+ * @param {string} text that is put in place of a token
+ * @param {string[]} banned texts of tokens
+ */
+export const bannedTokenIn = (text, banned) => banned.find(token => token && placesOf(text, token).some(at => {
+  const before = kindOf(text[at - 1]);
+  return before !== 'space' && before !== kindOf(token[0]) && kindOf(token.at(-1)) !== kindOf(text[at + token.length]);
+}));
+
+/** @param {string} text @param {string} part @returns {number[]} where the part begins in the text */
+const placesOf = (text, part) => [...text].map((_, index) => index).filter(index => text.startsWith(part, index));
+
+/** @param {string | undefined} character */
+const kindOf = (character = '') => (/[\p{L}\p{M}\p{N}]/u.test(character) ? 'word' : /\s/.test(character) ? 'space' : character && 'sign');
 
 /**
  * The text that replaces a token. A typed word or number keeps the leading white space of the token; a word that replaces a

@@ -30,6 +30,8 @@ export class BanChips extends EventTarget {
 
   get ids() { return this.#list.map(({id}) => id); }
 
+  get texts() { return this.#list.map(({text}) => text); }
+
   /**
    * Replace the list. Entries that are no bans, as from a file, are left out.
    * @param {unknown[]} list

@@ -43,6 +43,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 /**
  * @typedef {object} ControllerHooks what a tab adds
  * @property {() => PromptFields} prompt what the model is told beside the text
+ * @property {() => string[]} bannedTexts the texts of the banned tokens
  * @property {() => string} lacks a sentence about something missing without which no branches are requested; empty if there is none
  * @property {() => void} onSettings called when a setting or the prompt changes
  * @property {() => string} exampleText the text of stored branches, while there is none of the person's
@@ -66,7 +67,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 
 /** @type {ControllerHooks} */
 const NO_HOOKS = {
-  prompt: () => ({}), lacks: () => '', onSettings: () => {}, exampleText: () => '', exampleModel: () => null, onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
+  prompt: () => ({}), bannedTexts: () => [], lacks: () => '', onSettings: () => {}, exampleText: () => '', exampleModel: () => null, onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
   onColumns: () => {}, hidesRows: () => false, onVeil: () => {}, onHidden: () => false, focusRows: () => false, hasRows: () => false,
   onColumnsAhead: () => {}, columnsAfter: () => null, keyedColumn: () => null,
 };
@@ -124,7 +125,7 @@ export class BranchController {
       if (!step.edit) this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text);
     });
     this.edits = new RowEditing({
-      branches, draft, refusal: () => (this.paused ? PAUSED : draft.selected ? SELECTION : ''), banned: () => this.hooks.prompt().banned ?? [],
+      branches, draft, refusal: () => (this.paused ? PAUSED : draft.selected ? SELECTION : ''), banned: () => this.hooks.prompt().banned ?? [], bannedTexts: () => this.hooks.bannedTexts(),
       steers: () => Boolean(this.#settings.towards),
       pinned: () => this.pinned, request: pinned => this.#requestEdited(pinned),
     });

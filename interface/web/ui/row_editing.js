@@ -3,7 +3,7 @@
 /** @import {BranchRemainder, BranchViewElement, RowEdit, RowEditDetail} from '../core/types.d.ts' */
 /** @import {RowEditStep} from '../core/row_edits.js' */
 /** @import {TextOwner} from './text_owner.js' */
-import {MOST_EDITS, editsAfter} from '../core/row_edits.js';
+import {MOST_EDITS, bannedTextSentence, bannedTokenIn, editsAfter} from '../core/row_edits.js';
 import {dispatch, onDetail} from './events.js';
 
 const MANY_EDITS = 'Eight rows are changed already: accept something first.';
@@ -23,15 +23,17 @@ export class RowEditing {
    * @param {TextOwner} parts.draft
    * @param {() => string} parts.refusal why no row can be changed now; empty where one can
    * @param {() => number[]} parts.banned token ids
+   * @param {() => string[]} parts.bannedTexts the texts of these tokens
    * @param {() => boolean} parts.steers whether a word to go towards is set: then requests have no changes
    * @param {() => BranchRemainder | null} parts.pinned the pinned row
    * @param {(pinned: BranchRemainder | null) => void} parts.request requests the rows again, with this row pinned
    */
-  constructor({branches, draft, refusal, banned, steers, pinned, request}) {
+  constructor({branches, draft, refusal, banned, bannedTexts, steers, pinned, request}) {
     this.branches = branches;
     this.draft = draft;
     this.refusal = refusal;
     this.banned = banned;
+    this.bannedTexts = bannedTexts;
     this.steers = steers;
     this.pinned = pinned;
     this.request = request;
@@ -54,8 +56,8 @@ export class RowEditing {
    * @param {CustomEvent<RowEditDetail>} event
    */
   #take(event) {
-    const {detail} = event, {draft} = this;
-    detail.because = this.refusal() || (this.list.length < MOST_EDITS ? undefined : MANY_EDITS);
+    const {detail} = event, {draft} = this, banned = bannedTokenIn(detail.edit.text, this.bannedTexts());
+    detail.because = this.refusal() || (banned ? bannedTextSentence(banned) : this.list.length < MOST_EDITS ? undefined : MANY_EDITS);
     if (detail.revision !== draft.revision || detail.because) event.preventDefault();
     else draft.addSideStep({edit: detail.edit, text: draft.before, pinned: detail.pinned ? this.pinned() : null});
   }

@@ -486,6 +486,29 @@ def test_a_token_in_whose_place_nothing_is_written_stays_and_the_page_says_so(vi
     expect(visit.page.locator("#branches [data-edited]")).to_have_count(0)
 
 
+def test_a_token_is_not_changed_to_a_banned_word_and_the_page_says_so(visit: Visit) -> None:
+    write(visit)
+    word = visit.pieces(1)[0].strip()
+    press(visit, "Alt+ArrowDown", "ArrowDown", "Delete")
+    chip = visit.page.locator("#controls .never button")
+    expect(chip).to_have_count(1)
+    wait_until_announced(visit, "Banned: ")
+    visit.wait_until_settled()
+    before, edited = visit.pieces(2), visit.page.locator("#branches [data-edited]")
+    visit.token(2, 0).focus()
+    press(visit, "F2")
+    visit.page.locator(".row-editor").fill(word)
+    press(visit, "Enter")
+    expect(visit.page.locator("#branches .note")).to_contain_text(f"Nothing was changed: “{word}” is banned.")
+    wait_until_announced(visit, f"Nothing was changed: “{word}” is banned. To use it, first choose it beside “Never:”")
+    expect(edited).to_have_count(0)
+    assert visit.pieces(2) == before
+    chip.click()
+    expect(chip).to_have_count(0)
+    visit.wait_until_settled()
+    expect(edited).to_have_count(0)
+
+
 def test_a_changed_row_goes_with_a_ban_of_its_own_word_and_while_rows_lead_to_a_word(visit: Visit) -> None:
     write(visit)
     change(visit, "Alt+ArrowDown", "ArrowRight")

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {MOST_EDITS, editOf, editedPosition, editsAfter, replacementText, restoredPosition} from '../../../../interface/web/core/row_edits.js';
+import {MOST_EDITS, bannedTokenIn, editOf, editedPosition, editsAfter, replacementText, restoredPosition} from '../../../../interface/web/core/row_edits.js';
 
 test('a word that is typed keeps the white space before it, a sign does not, and nothing new is no change', () => {
   assert.equal(replacementText(' sea', 'sky'), ' sky');
@@ -15,6 +15,16 @@ test('a word that is typed keeps the white space before it, a sign does not, and
   assert.equal(replacementText('.', '5'), '5');
   assert.equal(replacementText('.', '!'), '!');
   for (const typed of ['sea', ' sea', '']) assert.equal(replacementText(' sea', typed), null);
+});
+
+test('a text has a banned token where other kinds of characters stand around it', () => {
+  for (const text of [' dog', ' dog barks', ' a dog', ' dog’s', ' dog,']) assert.equal(bannedTokenIn(text, [' cat', ' dog']), ' dog');
+  for (const text of ['dog', ' dogs', ' hotdog', '-dog']) assert.equal(bannedTokenIn(text, [' dog', '']), undefined);
+  assert.equal(bannedTokenIn('ing', ['ing']), 'ing');
+  for (const text of [' ing', ' sing', ' singing']) assert.equal(bannedTokenIn(text, ['ing']), undefined);
+  for (const text of [',', ' no, no']) assert.equal(bannedTokenIn(text, [',']), ',');
+  for (const text of [' ,', ',,', ',”']) assert.equal(bannedTokenIn(text, [',']), undefined);
+  assert.equal(bannedTokenIn(' a\nb', ['\n']), '\n');
 });
 
 test('a change keeps the tokens of the pieces before it', () => {
