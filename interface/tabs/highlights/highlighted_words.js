@@ -273,7 +273,8 @@ export class HighlightedWords {
     // The card would cover the branches.
     this.#hideDetails();
     this.#still = true;
-    this.#bringIntoView(word);   // in a low window the text is lower now
+    // In a small window the text is lower now.
+    if (word.getBoundingClientRect().bottom > this.shown.getBoundingClientRect().bottom) this.#bringIntoView(word);
     this.onOpen(this.#wordOf(word));
   }
 

@@ -178,10 +178,11 @@ class HighlightsTab {
     this.replaced.hidden = !part;
   }
 
-  /** Scroll the page down so far that the rows are seen, or as many of them as fit below the clicked word, which stays in sight. */
+  /** Scroll the page no further than needed to see the rows, or as many of them as fit below the clicked word, which stays in sight. */
   #revealBranches() {
-    const word = this.words.shown.querySelector('[aria-current]') ?? this.replaced, {bottom} = find(this.branches, '.rows').getBoundingClientRect();
-    scrollBy({top: Math.max(0, Math.min(bottom - innerHeight, word.getBoundingClientRect().top - ABOVE_WORD))});
+    const word = this.words.shown.querySelector('[aria-current]') ?? this.replaced, room = word.getBoundingClientRect().top - ABOVE_WORD;
+    const {top, bottom} = find(this.branches, '.rows').getBoundingClientRect();
+    scrollBy({top: Math.max(0, Math.min(bottom - innerHeight, room)) + Math.min(0, top)});
   }
 
   /**

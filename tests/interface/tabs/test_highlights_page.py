@@ -1119,3 +1119,59 @@ def test_in_a_low_window_the_wheel_on_a_word_scrolls_its_card_to_the_end(tiny: V
     assert card["y"] >= 0 and card["y"] + card["height"] <= 400
     over_or_under = card["y"] + card["height"] <= own["y"] or card["y"] >= own["y"] + own["height"]
     assert over_or_under or card["x"] >= own["x"] or card["x"] + card["width"] <= own["x"]
+
+
+@in_a_browser
+@pytest.mark.parametrize("line", ["first", "last"])
+@pytest.mark.parametrize("scrolled", [0, 230])
+def test_in_a_low_window_a_click_on_a_word_moves_nothing_and_all_branches_are_in_sight(
+    tiny: Visit, line: str, scrolled: int
+) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(" ".join(TEXT for _ in range(14)))
+    page.locator("#highlights-with-figures").check()
+    page.evaluate("top => scrollTo({top, behavior: 'instant'})", scrolled)
+    bar = page.locator(".read .controls").bounding_box()
+    index = page.evaluate(
+        """([line, bar]) => {
+          const words = [...document.querySelectorAll('#highlights .word')];
+          const {bottom} = document.querySelector('#highlights').getBoundingClientRect();
+          const seen = words.filter(word => {
+            const box = word.getBoundingClientRect();
+            return box.top > bar && box.bottom < bottom;
+          });
+          return words.indexOf(line === 'first' ? seen[1] : seen.at(-1));
+        }""",
+        [line, bar["y"] + bar["height"]],
+    )
+    word, text = page.locator("#highlights .word").nth(index), page.locator("#highlights")
+    before = word.bounding_box(), text.bounding_box(), page.evaluate("scrollY")
+    assert before[2] == scrolled
+    page.mouse.click(*browsers.middle_of(word))
+    page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    page.wait_for_timeout(300)
+    after = word.bounding_box(), text.bounding_box(), page.evaluate("scrollY")
+    assert after[2] == scrolled
+    for one, other in zip(before[:2], after[:2], strict=True):
+        assert other == pytest.approx(one, abs=2)
+    rows = page.locator("#highlights-branches [data-branch]")
+    expect(rows).to_have_count(5)
+    for row in (rows.first.bounding_box(), rows.last.bounding_box()):
+        assert row["y"] >= 0 and row["y"] + row["height"] <= 512
+
+
+@in_a_browser
+@pytest.mark.parametrize("size", [{"width": 911, "height": 512}, {"width": 1024, "height": 768}, *WINDOWS[1:]])
+def test_no_column_of_the_table_of_figures_is_cut(tiny: Visit, size: dict[str, int]) -> None:
+    page = tiny.page
+    page.set_viewport_size(size)
+    tiny.analyse(" ".join(TEXT for _ in range(14)))
+    page.locator("#highlights-with-figures").check()
+    page.locator(".read .figures summary").click()
+    wide = page.locator(".read .figures .wide")
+    expect(wide.locator("tbody tr").first).to_be_visible()
+    assert wide.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+    wide.evaluate("one => { one.scrollTop = 300; }")
+    head, box = wide.locator("th:visible").first.bounding_box(), wide.bounding_box()
+    assert abs(head["y"] - box["y"]) <= 1, "the names of the columns stay in sight"
