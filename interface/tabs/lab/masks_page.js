@@ -5,7 +5,7 @@ import {SLOT_HEADS, maskSize, maskSvg, nodesUpTo, passSentence, slotRows, slotSe
 import {downloadFile, find} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
-import {fittingScale} from '../../web/core/tree_scale.js';
+import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
 import {markCropped} from '../../web/ui/cropped.js';
 import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
@@ -85,6 +85,8 @@ class MasksPage extends ExperimentPage {
     this.player.describe(passSentence(view, this.pass));
     if (!nodesUpTo(view, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
     this.#draw({spoken: false});
+    // The rows of a pass are the last ones of the figure.
+    this.figure.scrollTop = this.pass === 1 ? 0 : this.figure.scrollHeight;
   }
 
   /** @param {Element} target */
@@ -114,7 +116,7 @@ class MasksPage extends ExperimentPage {
   #fit() {
     const {view, figure} = this, svg = figure.querySelector('svg');
     if (!view || !svg || !figure.clientWidth) return;
-    const scale = fittingScale(maskSize(view), {width: figure.clientWidth, height: innerHeight - NOTE_ROOM}, 1);
+    const scale = fittingScale(maskSize(view), {width: figure.clientWidth, height: innerHeight - NOTE_ROOM}, READABLE);
     for (const [side, {baseVal: {value}}] of Object.entries({width: svg.width, height: svg.height})) svg.style.setProperty(side, `${scale * value}px`);
     markCropped(figure);
   }

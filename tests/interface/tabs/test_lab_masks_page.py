@@ -126,3 +126,23 @@ def test_the_figure_is_enlarged_as_far_as_its_last_pass_fits_the_card_and_the_wi
     assert figure.bounding_box()["height"] <= 800 - 40
     page.set_viewport_size({"width": 1280, "height": 500})
     page.wait_for_function("scale => document.querySelector('#lab-masks svg').getScreenCTM().a < scale", arg=first)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_in_a_low_window_the_rows_of_each_later_pass_are_in_sight_with_its_controls(
+    tiny: Visit, tiny_page: str
+) -> None:
+    tiny.page.set_viewport_size({"width": 911, "height": 512})
+    page = run(tiny, tiny_page, "The+old+keeper")
+    controls, figure = page.locator("#lab-masks .next"), page.locator("#lab-masks .figure")
+    for number in (2, 3):
+        controls.click()
+        browsers.expect(page.locator("#lab-masks .passes output")).to_have_text(f"{number} of 3")
+        top = page.locator("#lab-masks .pass").bounding_box()["y"]
+        area, rows = figure.bounding_box(), page.locator("#lab-masks g[data-slot]:has(circle)")
+        assert 0 <= controls.bounding_box()["y"] < top < area["y"] and area["y"] + area["height"] <= 512
+        for row in (rows.nth(rows.count() - 2).bounding_box(), rows.last.bounding_box()):
+            assert area["y"] <= row["y"] and row["y"] + row["height"] <= area["y"] + area["height"]
+    page.locator("#lab-masks .passes input").fill("1")
+    assert figure.evaluate("one => one.scrollTop") == 0
