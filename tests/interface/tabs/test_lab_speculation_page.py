@@ -214,10 +214,10 @@ PLACES = """() => {
     const [first, drawing, text] = [play, tree, sentence].map(one => one.getBoundingClientRect());
     const wide = tree.scrollWidth > tree.clientWidth;
     const said = note.checkVisibility({visibilityProperty: true});
-    return {top: drawing.top, play: first.top, gap: text.top - drawing.bottom, wide, said, lines: text.height};
+    return {top: drawing.top, play: first.top, gap: text.top - drawing.bottom, wide, said, lines: text.height, bottom: text.bottom};
   });
 }"""
-"""Of each pass: where Play, the tree and its sentence are, and whether it is too wide for its area and says so."""
+"""Of each pass: where Play, the tree and its sentence are, and whether the tree is cut and says so."""
 
 
 @in_a_browser
@@ -235,6 +235,7 @@ def test_the_tree_stays_in_its_place_beside_play_from_pass_to_pass(
     assert len({(one["top"], one["play"], one["gap"]) for one in places}) == 1, places
     assert all(one["said"] == one["wide"] for one in places)
     assert places[0]["play"] >= 0 and places[0]["top"] + 176 <= height
+    assert width == 390 or all(one["bottom"] <= height for one in places), places
 
 
 @in_a_browser
