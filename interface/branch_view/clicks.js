@@ -4,12 +4,13 @@
 import {CHOICES, targetOf} from './targets.js';
 import {choiceAt} from '../web/core/branch_view_state.js';
 import {closestTo, isStill} from '../web/ui/events.js';
+import {DoubleClicks} from '../web/ui/double_clicks.js';
 
 /** @typedef {{button: HTMLElement, x: number, y: number, pointer: string, choice: Choice | null}} Press */
 
 /** @param {BranchView} view */
 export function listenToClicks(view) {
-  const {root, rows, rest, note} = view;
+  const {root, rows, rest, note} = view, doubleClicks = new DoubleClicks();
   /** @type {Press | null} */
   let pressed = null;   // the button under the pointer when it went down, and what it meant then
   root.addEventListener('pointerdown', event => {
@@ -18,25 +19,24 @@ export function listenToClicks(view) {
   });
   for (const part of [rows, rest, note]) part.addEventListener('mousedown', event => event.preventDefault());
   root.addEventListener('click', event => {
-    const button = closestTo(event, 'button'), sign = closestTo(event, '.onward');
+    const button = closestTo(event, 'button'), sign = closestTo(event, '.onward'), press = pressed;
+    pressed = null;
+    if (event.detail && doubleClicks.isSecond(event)) return;
     if (sign) view.scrolling.readOn(sign);
     else if (button?.matches('.more')) view.toggleOthers(event);
     else if (button?.matches('.ban')) view.banPointed();
     else if (button?.matches('.change')) view.edit(view.state.pointed);
-    else accept(view, button, pressed, event);
-    pressed = null;
+    else if (accept(view, button, press, event)) doubleClicks.begin(event);
   });
 }
 
 /**
- * Accept what was pressed, even if a paint has put something else there before the pointer went up.
- * @type {(view: BranchView, button: HTMLElement | null, pressed: Press | null, event: MouseEvent) => void}
+ * Accept what was pressed, even if a paint has put something else there before the pointer went up. Returns whether it was accepted.
+ * @type {(view: BranchView, button: HTMLElement | null, pressed: Press | null, event: MouseEvent) => boolean}
  */
 function accept(view, button, pressed, event) {
   const byKeyboard = event.detail === 0;
-  if (pressed && !byKeyboard) {
-    if (isStill(pressed, event) || button === pressed.button) view.accept(pressed.choice, {byKeyboard, pointer: pressed.pointer || null});
-  } else if (button) {
-    view.accept(choiceAt(view.state, targetOf(button)), {byKeyboard, pointer: null});
-  }
+  if (!pressed || byKeyboard) return button !== null && view.accept(choiceAt(view.state, targetOf(button)), {byKeyboard, pointer: null});
+  const isMeant = isStill(pressed, event) || button === pressed.button;
+  return isMeant && view.accept(pressed.choice, {byKeyboard, pointer: pressed.pointer || null});
 }

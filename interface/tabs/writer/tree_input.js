@@ -3,6 +3,7 @@
 /** @import {TreePainter} from './tree_painter.js' */
 /** @import {TreeViewport} from '../../web/ui/tree_viewport.js' */
 import {choiceOf} from '../../web/core/choice.js';
+import {DoubleClicks} from '../../web/ui/double_clicks.js';
 import {TreeFocus} from '../../web/ui/tree_focus.js';
 import {hereIn, nodeInPlaceOf} from '../../web/core/tree_moves.js';
 import {isStill} from '../../web/ui/events.js';
@@ -28,6 +29,7 @@ const choiceAt = ({piece}) => (piece ? choiceOf(piece.row, piece.branch, piece.p
 export class TreeInput {
   /** @type {Press | null} */
   #pressed = null;
+  #doubleClicks = new DoubleClicks();
   #focus;
 
   /**
@@ -135,7 +137,8 @@ export class TreeInput {
    */
   #activatePressed(pressed, event) {
     const pointer = /** @type {PointerEvent} */ (event).pointerType || null;
-    if (!isStill(pressed, event)) return;
+    if (!isStill(pressed, event) || this.#doubleClicks.isSecond(event)) return;
+    this.#doubleClicks.begin(event);
     // After this click: the next one ends what a hold shows.
     if (pointer === 'touch' && this.viewport.isTooSmall) setTimeout(() => this.actions.hold(pressed.laid.node));
     else this.actions.activate(pressed.laid.node, pressed.choice, {byKeyboard: false, pointer});

@@ -109,6 +109,52 @@ def test_a_tap_in_the_list_of_everything_else_closes_it_and_shows_the_rows(phone
 def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit, width: int, height: int) -> None:
     tiny.page.set_viewport_size({"width": width, "height": height})
     undo, box = tiny.page.locator("#undo"), tiny.page.locator("#document textarea")
+def test_a_double_tap_on_a_token_inserts_once_and_a_later_tap_again(phone: Visit) -> None:
+    phone.fill("The old keeper looked out over the")
+    for pause, inserts in ((40, 1), (150, 1), (700, 2)):
+        phone.wait_until_settled()
+        phone.page.wait_for_timeout(700)
+        text, place = phone.text, middle_of(phone.token(0, 0))
+        phone.page.touchscreen.tap(*place)
+        first = phone.text
+        assert first != text
+        phone.page.wait_for_timeout(pause)
+        phone.page.touchscreen.tap(place[0] + 10, place[1])
+        phone.page.wait_for_timeout(100)
+        assert (phone.text != first) is (inserts == 2), pause
+
+
+def test_a_double_click_on_a_token_inserts_once(tiny: Visit) -> None:
+    tiny.fill("The old keeper looked out over the")
+    tiny.wait_until_settled()
+    text = tiny.text
+    tiny.token(0, 0).dblclick()
+    assert tiny.text != text
+    tiny.page.locator("#undo").click()
+    assert tiny.text == text, "it was one step"
+
+
+def test_a_double_tap_on_a_token_of_the_tree_inserts_once(phone: Visit) -> None:
+    page, text = phone.page, "The old keeper looked out over the"
+    phone.fill(text)
+    phone.wait_until_settled()
+    page.locator("#controls .views label:has(input[value=tree])").click()
+    for index in range(0, 12, 3):
+        node = page.locator("#tree .node[data-state=ahead]").nth(index)
+        node.scroll_into_view_if_needed()
+        page.wait_for_timeout(500)
+        place = middle_of(node)
+        page.touchscreen.tap(*place)
+        page.wait_for_timeout(60)
+        first = phone.text
+        assert first != text
+        page.touchscreen.tap(*place)
+        page.wait_for_timeout(200)
+        assert phone.text == first, index
+        phone.fill(text)
+        phone.wait_until_settled()
+
+
     tiny.type(" ".join(["The keeper saw a ship."] * 8), delay=0)
     before, lines = undo.bounding_box(), box.evaluate("one => one.scrollHeight")
     for _ in range(40):
