@@ -165,6 +165,7 @@ export class BranchView {
     if (now.confirmed !== before.confirmed) this.#announceIfRowsAreLate();
     if (now.rowsRevision !== before.rowsRevision) {
       for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
+      find(this.rest, '.others').scrollTop = 0;
       this.pointing.rowsReplaced();
     }
     this.#keepRowsHeight(now.status.state === 'thinking' && !now.veiled);
@@ -203,8 +204,8 @@ export class BranchView {
   }
 
   /**
-   * Scroll so that the list that was just opened is seen, with the button that closes it if both have room. Returns whether it was not
-   * in the window.
+   * Scroll as little as needed to show the list that was just opened, with the button that closes it if both have room. Returns
+   * whether it was not in the window.
    */
   #scrollToOthers() {
     const {top, bottom, height} = this.rest.getBoundingClientRect();

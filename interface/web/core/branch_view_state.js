@@ -31,7 +31,7 @@ import {withConfirmation, withRows, withSentence} from './confirmations.js';
  * @property {boolean} textChanged whether the text has changed since the shown view; false where only a ban or the prompt has
  * @property {number} rowsRevision the revision of the drawn rows; -1 before there are any
  * @property {ShownView | null} shown the newest view, with what was pinned with it
- * @property {PinnedSince | null} pinnedSince a row that was pinned after that view: it is drawn above the view's rows
+ * @property {PinnedSince | null} pinnedSince a row that was pinned after that view: it is drawn above the view's rows, without the last of them
  * @property {{state: string, note?: string | null, reading?: [number, number] | null}} status `state` is empty, thinking,
  *   settled, paused or error
  * @property {{ready: number, keys: ReadonlySet<string>, tokens: number}} ahead how many rows have a view after their first
@@ -322,6 +322,8 @@ function redraw(state) {
   const rows = base.rows.map(row => ({...row, revision: shown?.revision ?? -1}));
   if (pinnedSince) {
     const wanted = {k: 0, depth: Infinity, until: 'tokens', ...base.wanted};
+    // In place of the last old row: the rows after it, which have a row for it, then stand where these do.
+    rows.pop();
     rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
   }
   const followedAt = followed && (followed.undone ? restoredPosition : editedPosition)(rows, followed.edit);

@@ -67,16 +67,34 @@ def test_the_list_of_everything_else_is_seen_when_it_opens(tiny: Visit, size: tu
     expect(more).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("size", [(1366, 768), (911, 512)])
-def test_a_second_click_where_the_list_of_everything_else_was_opened_inserts_nothing(
+@pytest.mark.parametrize("size", [(1366, 768), (1280, 800)])
+def test_a_long_list_of_everything_else_scrolls_within_itself_and_the_page_stays(
     tiny: Visit, size: tuple[int, int]
 ) -> None:
-    page, more = tiny.page, tiny.page.locator("#rest .more")
+    page, others = tiny.page, tiny.page.locator("#rest .others")
     page.set_viewport_size({"width": size[0], "height": size[1]})
     tiny.type("The old keeper ")
     tiny.wait_until_settled()
+    page.locator("#rest .more").click()
+    page.wait_for_timeout(700)
+    assert page.evaluate("scrollY") == 0, "the text is where it was"
+    expect(others).to_be_in_viewport(ratio=1)
+    assert others.evaluate("one => one.scrollHeight > one.clientHeight")
+    others.locator("button").last.scroll_into_view_if_needed()
+    page.evaluate("scrollTo(0, 0)")
+    assert others.evaluate("one => one.scrollTop > 0")
+    others.locator("button").last.click()
+    tiny.wait_until_settled()
+    assert others.evaluate("one => one.scrollTop") == 0, "the list after another text is seen from its beginning"
+
+
+def test_a_second_click_where_the_list_of_everything_else_was_opened_inserts_nothing(tiny: Visit) -> None:
+    page, more = tiny.page, tiny.page.locator("#rest .more")
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
     text = tiny.text
-    more.scroll_into_view_if_needed()
+    more.evaluate("one => one.scrollIntoView({block: 'end', behavior: 'instant'})")
     place = middle_of(more)
     page.mouse.click(*place)
     page.wait_for_function(
@@ -91,24 +109,6 @@ def test_a_second_click_where_the_list_of_everything_else_was_opened_inserts_not
     assert tiny.text != text, "a pointer that has moved inserts"
 
 
-def test_a_tap_in_the_list_of_everything_else_closes_it_and_shows_the_rows(phone: Visit) -> None:
-    page = phone.page
-    phone.type("The old keeper looked out over the")
-    phone.wait_until_settled()
-    page.locator("#rest .more").tap()
-    choice = page.locator("#rest .others button").nth(8)
-    text = phone.text
-    choice.scroll_into_view_if_needed()
-    choice.tap()
-    assert phone.text != text
-    expect(page.locator("#rest .others")).to_be_hidden()
-    expect(page.locator("#branches .branch").first).to_be_in_viewport(ratio=1)
-
-
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1280, 900), (390, 844)])
-def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit, width: int, height: int) -> None:
-    tiny.page.set_viewport_size({"width": width, "height": height})
-    undo, box = tiny.page.locator("#undo"), tiny.page.locator("#document textarea")
 def test_a_double_tap_on_a_token_inserts_once_and_a_later_tap_again(phone: Visit) -> None:
     phone.fill("The old keeper looked out over the")
     for pause, inserts in ((40, 1), (150, 1), (700, 2)):
@@ -155,6 +155,24 @@ def test_a_double_tap_on_a_token_of_the_tree_inserts_once(phone: Visit) -> None:
         phone.wait_until_settled()
 
 
+def test_a_tap_in_the_list_of_everything_else_closes_it_and_shows_the_rows(phone: Visit) -> None:
+    page = phone.page
+    phone.type("The old keeper looked out over the")
+    phone.wait_until_settled()
+    page.locator("#rest .more").tap()
+    choice = page.locator("#rest .others button").nth(8)
+    text = phone.text
+    choice.scroll_into_view_if_needed()
+    choice.tap()
+    assert phone.text != text
+    expect(page.locator("#rest .others")).to_be_hidden()
+    expect(page.locator("#branches .branch").first).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1280, 900), (390, 844)])
+def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit, width: int, height: int) -> None:
+    tiny.page.set_viewport_size({"width": width, "height": height})
+    undo, box = tiny.page.locator("#undo"), tiny.page.locator("#document textarea")
     tiny.type(" ".join(["The keeper saw a ship."] * 8), delay=0)
     before, lines = undo.bounding_box(), box.evaluate("one => one.scrollHeight")
     for _ in range(40):
