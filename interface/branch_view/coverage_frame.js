@@ -2,9 +2,9 @@
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
 import {bannedCaption, bannedSentence, costFigures, coverageCaption, coverageSubject, elseTip, nothingElse} from '../web/core/branch_sentences.js';
 import {
-  formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, spokenOther, unlistedSentence,
+  formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, spokenOdds, spokenOther, spokenSentence, unlistedSentence,
 } from '../web/core/figures_and_labels.js';
-import {appendNew, childrenOf, find, make, setAttribute, setText, trimChildren} from '../web/ui/elements.js';
+import {appendNew, childrenOf, find, make, setAttribute, setSpokenText, setText, trimChildren} from '../web/ui/elements.js';
 import {paintFigure} from './paint_rows.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
 import {areAdded} from '../web/core/shares.js';
@@ -24,10 +24,10 @@ export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   setText(find(cover, '.count'), coverageSubject(drawn.count, drawn.rows));
   setText(find(cover, '.held'), formatKnown(drawn.coverage));
   setText(find(cover, '.of'), coverageCaption(drawn));
-  const without = find(cover, '.without');
-  setText(without, leavesOutOthers ? '' : bannedCaption(drawn));
+  const without = find(cover, '.without'), caption = leavesOutOthers ? '' : bannedCaption(drawn);
+  setSpokenText(without, caption, spokenSentence(caption));
   setAttribute(without, 'data-tip', bannedSentence(drawn) || null);   // also what is cut off at its end
-  without.hidden = !without.textContent;
+  without.hidden = !caption;
   const odds = find(cover, '.word-odds');
   setText(odds, steeringSentence(drawn));
   odds.hidden = !drawn.word;
@@ -52,9 +52,10 @@ export function paintRest(rest, drawn, open, typed) {
   rest.hidden = !drawn.count;
   setAttribute(rest, 'data-share', drawn.rest.p);
   paintFigure(find(more, '.figure'), formatKnown(drawn.rest));
-  const likeliest = others.length ? likeliestLabels(others, typed) : {labels: [nothingElse(drawn)], more: ''};
+  const likeliest = others.length ? likeliestLabels(others, typed) : {labels: [nothingElse(drawn)], more: '', spoken: nothingElse(drawn)};
   paintLabels(find(more, '.likely'), likeliest.labels);
   setText(find(more, '.and-more'), likeliest.more);
+  setAttribute(more, 'aria-label', `${spokenOdds(formatKnown(drawn.rest))} everything else: ${likeliest.spoken}`);
   for (const name of ['data-tip', 'aria-description']) setAttribute(more, name, elseTip(others.length > 0));
   more.disabled = !others.length;
   setAttribute(more, 'aria-expanded', String(open));

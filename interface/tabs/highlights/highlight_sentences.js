@@ -2,7 +2,7 @@
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
   bitsOfNats, capitalized, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, labelAfter, quotedText,
-  spokenAfter, spokenLabel, spokenQuote, visibleText,
+  spokenAfter, spokenLabel, spokenSentence, visibleText,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py
@@ -176,13 +176,6 @@ export const expectationSentence = ({entry, text, begun, before, given}) =>
  * @param {number} count of highlights that are shown
  */
 export const highlightSentence = (word, number, count) => `Highlight ${number} of ${count}. ${expectationSentence(word)}`;
-
-/**
- * A sentence as a screen reader is to say it: quoted signs by their names, and in words that a word may be longer.
- * @param {string} sentence
- */
-export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/g, (_, /** @type {string} */ text) =>
-  (/.…$/.test(text) ? `${spokenQuote(text.slice(0, -1))} or a longer word` : spokenQuote(text)));
 
 /**
  * What a screen reader says of a word that is pointed at or has the focus: what the card shows, without what figures mean. What

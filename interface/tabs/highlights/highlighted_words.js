@@ -3,13 +3,13 @@
 /** @import {AlternativeFit, MarkedWord} from '../../web/core/types.d.ts' */
 import {atNextClick, closestTo, wheelDistance} from '../../web/ui/events.js';
 import {beginningOf} from '../../web/core/text_words.js';
-import {chanceFigure, expectationSentence, highlightSentence, spokenDetails, spokenSentence} from './highlight_sentences.js';
+import {chanceFigure, expectationSentence, highlightSentence, spokenDetails} from './highlight_sentences.js';
 import {findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {listenToHolds} from '../../web/ui/holds.js';
 import {meet} from '../../web/core/tip_position.js';
 import {markMore, paintWordDetails, placeBesideWord} from './word_details.js';
 import {relativeEntropies} from './marked_words.js';
-import {spokenText, visibleText} from '../../web/core/figures_and_labels.js';
+import {spokenSentence, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 
 const POINTING_TIME = 150;    // milliseconds on a word before its alternatives are checked
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy

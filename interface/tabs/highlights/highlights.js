@@ -10,8 +10,8 @@ import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {withTimeout} from '../../web/net/requests.js';
 import {dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample, offerWrittenText} from '../../web/ui/example_button.js';
-import {find, make} from '../../web/ui/elements.js';
-import {formatCount, visibleText} from '../../web/core/figures_and_labels.js';
+import {find, make, setSpokenText} from '../../web/ui/elements.js';
+import {formatCount, spokenQuote, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {markedEntries, markedWords, replacedPart} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
@@ -173,8 +173,8 @@ class HighlightsTab {
    * @param {string} [begun] what the word has before it
    */
   #showReplaced(part, begun = '') {
-    find(this.replaced, 'q').textContent = visibleText(part);
-    find(this.replaced, '.after').textContent = begun && `after “${visibleText(begun)}”`;
+    setSpokenText(find(this.replaced, 'q'), visibleText(part), spokenText(part));
+    setSpokenText(find(this.replaced, '.after'), begun && `after “${visibleText(begun)}”`, begun && `after ${spokenQuote(begun)}`);
     this.replaced.hidden = !part;
   }
 

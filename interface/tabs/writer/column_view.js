@@ -2,10 +2,10 @@
 /** @import {BranchViewElement, Column, DrawnRow, RowSettings, View} from '../../web/core/types.d.ts' */
 /** @import {FirstElsewhere} from '../../web/core/compared_columns.js' */
 import {MOST_INSTRUCTION, MOST_TEMPERATURE, elsewhereSentence, settingsOfColumn, temperatureComplaint, temperatureFrom} from '../../web/core/compared_columns.js';
-import {childrenOf, find, findAll, make, setAttribute, setText} from '../../web/ui/elements.js';
+import {childrenOf, find, findAll, make, setAttribute, setSpokenText, setText, spokenAs} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
 import {columnRemarks} from '../../web/core/branch_sentences.js';
-import {formatPercent, quotedText} from '../../web/core/figures_and_labels.js';
+import {formatPercent, quotedText, spokenQuote, spokenSentence} from '../../web/core/figures_and_labels.js';
 import {mount} from '../../branch_view/branch_view.js';
 
 const SETTLES = 300;   // milliseconds without a key
@@ -132,12 +132,12 @@ export class ColumnView extends EventTarget {
       setAttribute(key, 'data-tip', letters[index] ? SAME_LETTER : null);
       setAttribute(row, 'aria-description', letters[index] ? `Begins like row ${letters[index]} of another column` : null);
     });
-    const {branchView} = this.root;
+    const {branchView} = this.root, remarks = branchView.state() === 'settled' ? columnRemarks(branchView.drawn()) : '';
     branchView.nameRows();
-    setText(this.remarks, branchView.state() === 'settled' ? columnRemarks(branchView.drawn()) : '');
+    setSpokenText(this.remarks, remarks, spokenSentence(remarks));
     setAttribute(this.elsewhere, 'data-stale', branchView.isStale());
     this.elsewhere.replaceChildren(...firsts.map(first => {
-      const beginning = make('i', {text: first.text === null ? 'the end' : quotedText(first.text), dir: 'auto'}), figure = make('b', {text: formatPercent(first.odds)});
+      const beginning = make('i', {dir: 'auto'}, ...first.text === null ? ['the end'] : spokenAs(quotedText(first.text), spokenQuote(first.text))), figure = make('b', {text: formatPercent(first.odds)});
       const [before, after] = elsewhereSentence(first);
       return make('li', {}, before, beginning, after, figure);
     }));

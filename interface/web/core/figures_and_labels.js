@@ -154,6 +154,13 @@ export function spokenText(text) {
 export const spokenQuote = text => `“${spokenText(text.trim() ? text.replace(/^ +| +$/g, '') : text)}”`;
 
 /**
+ * A sentence as a screen reader is to say it: quoted signs by their names, and in words that a word may be longer.
+ * @param {string} sentence
+ */
+export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/g, (_, /** @type {string} */ text) =>
+  (/.…$/.test(text) ? `${spokenQuote(text.slice(0, -1))} or a longer word` : spokenQuote(text)));
+
+/**
  * Whether the word of a possible continuation may be longer: nothing is known of the word, or only a bound of its odds.
  * @param {{text: string | null, end?: boolean, odds: Odds, next_word?: object}} other
  */
@@ -253,14 +260,15 @@ const MOST_LABELS = 4;
 /**
  * The likeliest beginnings that no row has, for one line, each as the list shows it: those with more than white space, if any.
  * Each of the `labels` but the first begins with a comma. `more` is “and more”, to be shown after them, or empty if the labels
- * name all.
+ * name all. `spoken` is the line as a screen reader is to say it.
  * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object})[]} others
  * @param {string} [typed] the end of the text before them
  */
 export function likeliestLabels(others, typed = '') {
   const words = others.filter(other => other.text?.trim());
-  const likely = (words.length ? words : others).slice(0, MOST_LABELS).map(other => labelInLine(other, typed));
-  return {labels: likely.map((label, index) => (index ? `, ${label}` : label)), more: others.length > likely.length ? ' and more' : ''};
+  const likely = (words.length ? words : others).slice(0, MOST_LABELS), more = others.length > likely.length ? ' and more' : '';
+  const labels = likely.map((other, index) => `${index ? ', ' : ''}${labelInLine(other, typed)}`);
+  return {labels, more, spoken: likely.map(other => spokenOther(other, typed)).join('; ') + more};
 }
 
 const ERRORS = [0.001, 0.01, 0.1];   // per cent: small errors are told as the next of these

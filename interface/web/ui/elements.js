@@ -54,6 +54,17 @@ export const spokenAs = (text, said) =>
   (text === said ? [text] : [make('span', {text, ariaHidden: 'true'}), make('span', {text: said, className: 'spoken-only', dir: 'auto'})]);
 
 /**
+ * Set an element's text, and what a screen reader says in its place, see `spokenAs`. An equal text is not set again.
+ * @param {Element} element
+ * @param {string} text
+ * @param {string} said
+ */
+export function setSpokenText(element, text, said) {
+  const parts = spokenAs(text, said), texts = parts.map(part => (part instanceof Node ? part.textContent : part));
+  if (element.textContent !== texts.join('')) element.replaceChildren(...parts);
+}
+
+/**
  * Make an element as the last child of another.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {Element} parent

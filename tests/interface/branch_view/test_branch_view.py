@@ -1094,6 +1094,22 @@ def test_everything_else_opens_and_its_tokens_are_chosen_like_any_other(bench: B
     assert float(entry.get_attribute("data-p")) == pytest.approx(expected, rel=0.01)
 
 
+def test_a_screen_reader_hears_the_names_of_signs_beside_the_rows(bench: Bench) -> None:
+    view = likely()
+    view["rest"][0]["text"] = ","
+    bench.show(view)
+    more = bench.page.locator("#rest .more")
+    name = re.compile(r"^[\d.]+\s% everything else: comma; .*, or a longer word; .* and more$")
+    expect(more).to_have_accessible_name(name)
+    assert more.locator(".likely").inner_text().startswith("“,”")
+    bench.set(**ASKED | {"banned": 1, "banned_texts": ["."]})
+    without = bench.page.locator("#coverage .without")
+    expect(without.locator("[aria-hidden]")).to_have_text("without “.”")
+    expect(without.locator(".spoken-only")).to_have_text("without “full stop”")
+    bench.set(**ASKED | {"banned": 1, "banned_texts": [" sea"]})
+    expect(without).to_have_text("without “sea”")
+
+
 def test_where_everything_else_has_no_list_it_says_so_and_promises_no_click(bench: Bench) -> None:
     view = likely()
     bench.show(view)

@@ -502,6 +502,15 @@ def test_the_table_tints_exactly_the_highlights(tiny: Visit) -> None:
 
 
 @in_a_browser
+def test_a_screen_reader_hears_the_name_of_a_sign_that_branches_would_replace(visit: Visit) -> None:
+    visit.analyse("The keeper saw the sea. He slept.")
+    visit.page.locator("#highlights .word").filter(has_text=re.compile(r"^\.$")).first.click()
+    replaced = visit.page.locator("#highlights-replaced q")
+    expect(replaced.locator("[aria-hidden]")).to_have_text(".")
+    expect(replaced.locator(".spoken-only")).to_have_text("full stop")
+
+
+@in_a_browser
 def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit: Visit, default_model: Model) -> None:
     visit.analyse(TEXT)
     found = highlights(Document(default_model, TEXT))

@@ -152,6 +152,11 @@ test('what continues a word is listed with the letters typed of it, as in rows',
 
 const other = (text, p = 0.1) => ({text, odds: {p}});
 
+test('a screen reader says quoted signs by their names, and those of the likeliest others', () => {
+  assert.equal(words.spokenSentence('The model expected “.”; your “sea…” and “””, “ I ”.'), 'The model expected “full stop”; your “sea” or a longer word and “closing quotation mark”, “I”.');
+  assert.equal(words.likeliestLabels([',', ' a', '.', '…', ' b'].map(text => other(text))).spoken, 'comma; a, or a longer word; full stop; ellipsis and more');
+});
+
 test('the likeliest others are one line', () => {
   assert.equal(inLine([' a', ' b', ' c', ' d', ' e'].map(text => other(text))), 'a…, b…, c…, d… and more');
   assert.equal(inLine([' a', ' b', ' c', ' d'].map(text => other(text))), 'a…, b…, c…, d…');
