@@ -246,6 +246,22 @@ def test_after_a_ban_the_focus_visits_no_token_of_another_row_while_new_rows_gro
         expect(opened.token(3, 3)).to_be_focused()
 
 
+def test_from_a_slider_the_keys_lead_to_the_rows_and_to_the_text_and_leave_its_value(visit: Visit) -> None:
+    write(visit)
+    for name in ("k", "temperature"):
+        slider = visit.control(name)
+        value = slider.input_value()
+        for key, goal in (("Alt+ArrowDown", "token"), ("Alt+ArrowUp", "textarea")):
+            slider.focus()
+            press(visit, key)
+            assert focused(visit) == goal
+            assert slider.input_value() == value
+        slider.focus()
+        press(visit, "ArrowDown")
+        assert slider.input_value() != value, "without Alt the key is the slider's"
+        visit.wait_until_settled()
+
+
 def test_after_enter_the_focus_is_on_the_rest_of_the_row_that_was_accepted(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
