@@ -214,7 +214,8 @@ PLACES = """() => {
     const [first, drawing, text] = [play, tree, sentence].map(one => one.getBoundingClientRect());
     const wide = tree.scrollWidth > tree.clientWidth;
     const said = note.checkVisibility({visibilityProperty: true});
-    return {top: drawing.top, play: first.top, gap: text.top - drawing.bottom, wide, said, lines: text.height, bottom: text.bottom};
+    const {height: lines, bottom} = text;
+    return {top: drawing.top, play: first.top, gap: text.top - drawing.bottom, wide, said, lines, bottom};
   });
 }"""
 """Of each pass: where Play, the tree and its sentence are, and whether the tree is cut and says so."""
