@@ -14,6 +14,12 @@ export const lastRow = ({steps}) => steps[steps.length - 1];
 /** The numbers that the model computes with, by what is compared. @param {string} compared */
 const numbersOf = compared => (compared === 'logit' ? 'numbers of 32 bits' : 'numbers of 16 bits');
 
+/**
+ * What a difference is a share of: in every prediction the value of its own that is farthest from 0.
+ * @param {string} compared
+ */
+const scaleOf = compared => (compared === 'logit' ? 'the largest logit of the same prediction, whatever its sign' : 'the log-probability farthest from 0 in the same prediction, that of its least likely token');
+
 /** The answer to the question of the form, whether the cache is right. @param {CacheView} view */
 export const verdictOf = ({equal}) => (equal ? 'Yes, the cache is right' : 'No, the predictions differ');
 
@@ -27,9 +33,9 @@ export function verdictSentence(view) {
   const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction'), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
   const likeliest = others ? `In ${formatNumber(others)} of them another token is the likeliest: two tokens are so close there that rounding of this size decides between them. So a text written without the cache can become another one, though both are right.`
     : 'The likeliest token is the same in each of them.';
-  if (equal) return `In ${predictions} the ${values} with the cache and without it are the same but for rounding: they differ by at most ${percent(worst)} of the largest ${unit}, and up to ${figure(100 * bound)} % counts as rounding of ${numbersOf(unit)}. ${likeliest}`;
+  if (equal) return `In ${predictions} the ${values} with the cache and without it are the same but for rounding: a token’s two ${values} differ by at most ${percent(worst)} of ${scaleOf(unit)}. Up to ${figure(100 * bound)} % counts as rounding of ${numbersOf(unit)}. ${likeliest}`;
   const first = steps.find(row => !row.equal);
-  return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: by ${percent(first?.relative_difference ?? null)} of the largest ${unit}, where up to ${figure(100 * bound)} % counts as equal.`;
+  return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: a token’s two ${values} by ${percent(first?.relative_difference ?? null)} of ${scaleOf(unit)}, where up to ${figure(100 * bound)} % counts as equal.`;
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */
@@ -94,15 +100,15 @@ export const formatBytes = bytes => (bytes < 1e6 ? withUnit(bytes / 1e3, 'KB') :
 export function depthHeads(view) {
   const {bound, compared} = lastRow(view);
   return [
-    'Depth', `Equal within ${percent(bound)}`, `Difference in % of the largest ${compared}`, 'Other likeliest tokens', 'Time with the cache', 'Time without it', 'Ratio of times',
+    'Depth', `Equal within ${percent(bound)}`, `Difference in % of the ${compared === 'logit' ? 'largest logit' : 'log-probability farthest from 0'}`, 'Other likeliest tokens', 'Time with the cache', 'Time without it', 'Ratio of times',
     'Tokens with the cache', 'Tokens without it',
   ];
 }
 
 /** What the columns of the table of every depth mean that compare the predictions. @param {CacheView} view */
 export function equalNote(view) {
-  const {bound, compared} = lastRow(view), largest = compared === 'logit' ? 'whatever its sign' : 'the one farthest from 0, which is that of the least likely token';
-  return `Difference: how far the two ${compared === 'logit' ? 'logits' : 'log-probabilities'} of a token, with the cache and without it, are apart at most, in per cent of the largest ${compared} of the same prediction (${largest}). `
+  const {bound, compared} = lastRow(view);
+  return `Difference: how far the two ${compared === 'logit' ? 'logits' : 'log-probabilities'} of a token, with the cache and without it, are apart at most, in per cent of ${scaleOf(compared)}. `
     + `Equal: “yes” if the difference is at most ${percent(bound)}, which counts as rounding of ${numbersOf(compared)}; it does not say that the likeliest token is the same. `
     + 'Other likeliest tokens: the number of predictions whose likeliest token with the cache is not the one without it.';
 }

@@ -20,7 +20,7 @@ test('the verdict answers the question of the form', () => {
 
 test('its sentence says how many predictions were compared and how far they differ', () => {
   assert.equal(verdictSentence(view(row(1), row(2, {relative_difference: 2e-6}))),
-    'In 6 predictions the logits with the cache and without it are the same but for rounding: they differ by at most 0.0002 % of the largest logit, and up to 0.001 % counts as rounding of numbers of 32 bits. The likeliest token is the same in each of them.');
+    'In 6 predictions the logits with the cache and without it are the same but for rounding: a token’s two logits differ by at most 0.0002 % of the largest logit of the same prediction, whatever its sign. Up to 0.001 % counts as rounding of numbers of 32 bits. The likeliest token is the same in each of them.');
 });
 
 test('where another token is the likeliest, it is said why, and that a text may change though the cache is right', () => {
@@ -32,7 +32,7 @@ test('where another token is the likeliest, it is said why, and that a text may 
 test('in bfloat16 log-probabilities are compared', () => {
   const half = {compared: 'log-probability', bound: 0.1};
   assert.match(verdictSentence(view(row(1, {...half, relative_difference: 0.05}))),
-    /the log-probabilities with the cache and without it are the same but for rounding: they differ by at most 5 % of the largest log-probability, and up to 10 % counts as rounding of numbers of 16 bits/);
+    /the log-probabilities with the cache and without it are the same but for rounding: a token’s two log-probabilities differ by at most 5 % of the log-probability farthest from 0 in the same prediction, that of its least likely token\. Up to 10 % counts as rounding of numbers of 16 bits/);
 });
 
 test('a verdict of No says at which depth the logits differ first', () => {
@@ -82,13 +82,13 @@ test('the precisions part at the first depth where another token is the likelies
 
 test('the heads of the table of every depth differ, and have the unit of the difference and the limit of what is equal', () => {
   const half = row(1, {compared: 'log-probability', bound: 0.1});
-  for (const [one, equal, difference] of [[row(1), 'Equal within 0.001 %', 'Difference in % of the largest logit'], [half, 'Equal within 10 %', 'Difference in % of the largest log-probability']]) {
+  for (const [one, equal, difference] of [[row(1), 'Equal within 0.001 %', 'Difference in % of the largest logit'], [half, 'Equal within 10 %', 'Difference in % of the log-probability farthest from 0']]) {
     const heads = depthHeads(view(one));
     assert.equal(new Set(heads).size, heads.length);
     assert.deepEqual(heads.slice(1, 3), [equal, difference]);
   }
-  assert.match(equalNote(view(half)), /the one farthest from 0.*at most 10 %, which counts as rounding of numbers of 16 bits; it does not say that the likeliest token is the same/);
-  assert.match(equalNote(view(row(1))), /the largest logit of the same prediction \(whatever its sign\)/);
+  assert.match(equalNote(view(half)), /the log-probability farthest from 0.*at most 10 %, which counts as rounding of numbers of 16 bits; it does not say that the likeliest token is the same/);
+  assert.match(equalNote(view(row(1))), /the largest logit of the same prediction, whatever its sign\./);
 });
 
 test('it is said which code computes each side, and where the energy is from', () => {
