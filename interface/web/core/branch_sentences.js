@@ -17,7 +17,7 @@ export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
 export const GUESS_FIRST = 'The rows are hidden: guess the next word first, or skip the guess.';
 
-/** @typedef {{rows: ({pieces: Pick<RowPiece, 'text'>[], share?: Odds, pinned?: boolean, extra?: boolean} & Partial<Pick<Row, 'cut' | 'excludes'>>)[]}} Drawn */
+/** @typedef {{rows: ({pieces: (Pick<RowPiece, 'text'> & Partial<Pick<RowPiece, 'ids'>>)[], share?: Odds, pinned?: boolean, extra?: boolean} & Partial<Pick<Row, 'cut' | 'excludes'>>)[]}} Drawn */
 
 /**
  * Whether a row continues the last word of the text.
@@ -66,7 +66,7 @@ function shareSentence(drawn) {
  * @param {boolean} isFinal whether no more rows can come
  */
 function hintSentence({count, wanted, rows, wordError = null}, isFinal) {
-  const remark = boundRemark(rows), shown = modeSentence(count, wanted, isFinal), kept = isKeptFirst(rows) ? KEPT_FIRST : '';
+  const remark = boundRemark(rows), shown = modeSentence({count, rows, wanted}, isFinal), kept = isKeptFirst(rows) ? KEPT_FIRST : '';
   if (remark) return remark;
   if (shown || wanted.mode !== 'likely' || !isReheated(wanted)) return [shown, kept].filter(Boolean).join(' ') || HINT;
   return wordError === null && wanted.odds === 'words' ? WORDS_REFUSED : HINT;
@@ -116,16 +116,25 @@ const FEWER = {
   best_first: 'this choice of “Show” found no more',
 };
 
+const NO_FORK = 'No fork is among these rows: each begins with another token. After that, other tokens have less than 5 %, or their rows have lower shares than these.';
+
+/** Whether there are several rows, and no two of them begin with the same piece. @param {Drawn['rows']} rows */
+function partAtOnce(rows) {
+  const firsts = rows.filter(({extra}) => !extra).map(({pieces}) => pieces[0]?.ids?.join(' '));
+  return firsts.length > 1 && new Set(firsts).size === firsts.length;
+}
+
 /**
- * What a mode that chooses among branches shows, and why there are fewer rows than were asked for; empty for the likeliest rows.
- * @param {number} count of rows
- * @param {RowSettings} settings
+ * What a mode that chooses among branches shows, whether forks were looked for and none is shown, and why there are fewer rows than
+ * were asked for; empty for the likeliest rows.
+ * @param {Pick<DrawnView, 'count' | 'wanted'> & Drawn} drawn
  * @param {boolean} isFinal whether no more rows can come
  */
-function modeSentence(count, {mode = 'likely', k = 0, towards = ''}, isFinal) {
+function modeSentence({count, rows, wanted: {mode = 'likely', k = 0, towards = ''}}, isFinal) {
   if (towards || mode === 'likely') return '';
+  const none = isFinal && mode === 'forks' && partAtOnce(rows) ? NO_FORK : '';
   const fewer = isFinal && count < k && mode in FEWER ? `${formatNumber(count)} of ${formatCount(k, 'row')}: ${FEWER[mode]}.` : '';
-  return [MODES[mode], fewer].filter(Boolean).join(' ');
+  return [MODES[mode], none, fewer].filter(Boolean).join(' ');
 }
 
 const MOST_BANNED = 3;         // banned tokens that are named

@@ -322,6 +322,17 @@ test('where there are no rows to go to, one sentence says why', () => {
   assert.match(why('thinking', {paused: true}), /Alt\+P/);
 });
 
+test('where forks were looked for and no two rows begin alike, a sentence says so', () => {
+  const beginning = (...ids) => ({pieces: ids.map(id => ({ids: [id], text: ` ${id}`})), share: {p: 0.2}});
+  const caption = (rows, more = {}, state = 'settled') => words.summarySentence({state}, drawn({rows, count: rows.length, wanted: {k: 5, mode: 'forks', ...more}}));
+  const none = /No fork is among these rows: each begins with another token\./;
+  assert.match(caption([beginning(1, 2), beginning(3, 4)]), none);
+  for (const rows of [[beginning(1, 2), beginning(1, 4)], [beginning(1, 2)], []]) assert.doesNotMatch(caption(rows), none);
+  assert.match(caption([beginning(1, 2), beginning(3, 4), {...beginning(1, 5), extra: true}]), none, 'a row that was changed is no fork that was found');
+  assert.doesNotMatch(caption([beginning(1, 2), beginning(3, 4)], {}, 'thinking'), none, 'a fork may be found');
+  assert.doesNotMatch(caption([beginning(1, 2), beginning(3, 4)], {mode: 'diverse'}), none);
+});
+
 test('a mode that found fewer rows than asked for says so', () => {
   const caption = (count, mode) => words.summarySentence({state: 'settled'}, drawn({count, wanted: {k: 5, mode}}));
   assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: no more forks were found.'));
