@@ -178,6 +178,35 @@ def test_a_tap_in_the_list_of_everything_else_closes_it_and_shows_the_rows(phone
     expect(page.locator("#branches .branch").first).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.parametrize("size", [(1366, 768), (911, 512), (390, 844)])
+def test_what_is_said_of_a_copy_or_an_export_moves_no_button_and_no_row(tiny: Visit, size: tuple[int, int]) -> None:
+    page, said = tiny.page, tiny.page.locator("#notice .sentence")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
+    if page.locator("#more").is_visible():
+        page.locator("#more").click()
+    tops = """() => ['undo', 'copy', 'export', 'as-is', 'branches'].map(name => {
+      return scrollY + document.getElementById(name).getBoundingClientRect().top;
+    })"""
+    before = page.evaluate(tops)
+    page.locator("#copy").click()
+    expect(said).to_be_visible()
+    assert page.evaluate(tops) == before
+    expect(said).to_be_in_viewport(ratio=1)
+    page.locator("#export").click()
+    page.locator("#formats-dialog [data-format=text]").click()
+    expect(said).to_contain_text("Exported")
+    assert page.evaluate(tops) == before
+    page.locator("#share").click()
+    copy = page.locator("#share-copy")
+    place = copy.bounding_box()
+    copy.click()
+    expect(copy).not_to_have_text("Copy")
+    assert copy.bounding_box() == place
+    page.keyboard.press("Escape")
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1280, 900), (390, 844)])
 def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit, width: int, height: int) -> None:
     tiny.page.set_viewport_size({"width": width, "height": height})
