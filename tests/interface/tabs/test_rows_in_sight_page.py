@@ -280,6 +280,21 @@ def test_on_a_phone_two_rows_are_seen_under_the_text_before_the_page_is_scrolled
         expect(phone.page.locator(f"#branches [data-branch='{row}']").first).to_be_in_viewport(ratio=1)
 
 
+def test_on_a_phone_the_end_of_a_long_message_and_two_rows_are_seen_together(phone: Visit) -> None:
+    page = phone.page
+    phone.open_tab("Type assistant")
+    box = page.locator("#chat-text")
+    for message in ("Why is the sea salty?", LONG):
+        box.fill(message)
+        page.wait_for_selector("#chat-branches[data-state=settled][data-stale=false] .branch", timeout=PATIENCE)
+        page.evaluate("scrollTo(0, 0)")
+        expect(box).to_be_in_viewport(ratio=1)
+        for row in range(2):
+            expect(page.locator(f"#chat-branches [data-branch='{row}']").first).to_be_in_viewport(ratio=1)
+        page.locator("#send").click()
+        expect(box).to_have_value("")
+
+
 @pytest.mark.parametrize("tab", PREFIXES)
 def test_on_a_phone_three_rows_are_seen_below_the_text_and_the_controls(tiny: Visit, tab: str) -> None:
     branches = open_with_rows(tiny, tab, SIZES["phone"])
