@@ -178,6 +178,20 @@ def test_a_tap_in_the_list_of_everything_else_closes_it_and_shows_the_rows(phone
     expect(page.locator("#branches .branch").first).to_be_in_viewport(ratio=1)
 
 
+def test_on_a_phone_a_notice_that_stays_covers_no_row(tiny: Visit) -> None:
+    page, notice = tiny.page, tiny.page.locator("#notice")
+    page.set_viewport_size({"width": 390, "height": 844})
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
+    bad = {"name": "text.json", "mimeType": "application/json", "buffer": b"{"}
+    page.locator("#import input[type=file]").set_input_files(bad)
+    expect(notice.locator(".sentence")).not_to_be_empty()
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(300)
+    said, rows = notice.bounding_box(), page.locator("#branches").bounding_box()
+    assert said["y"] + said["height"] <= rows["y"], "it is above the rows"
+
+
 @pytest.mark.parametrize("size", [(1366, 768), (911, 512), (390, 844)])
 def test_what_is_said_of_a_copy_or_an_export_moves_no_button_and_no_row(tiny: Visit, size: tuple[int, int]) -> None:
     page, said = tiny.page, tiny.page.locator("#notice .sentence")
