@@ -28,6 +28,7 @@ export class Tips {
   /** @type {Element | null} */
   #dismissed = null;  // what has the focus, if its sentence was closed since
   #at = '';           // the place of the pointer, as text
+  #clicked = false;   // whether a mouse click is being answered
   #asks = false;      // whether the pointer was moved to a control or a figure since something was used or written
   /** @type {HTMLElement | null} */
   #arrived = null;    // what has come to lie under a pointer that rested
@@ -42,7 +43,8 @@ export class Tips {
     document.addEventListener('pointermove', event => this.#onMove(event), {passive: true});
     // A tap moves the focus after it has shown a sentence, which stays until the next tap.
     document.addEventListener('focusin', () => {
-      this.#dismissed = null;
+      // Where a click leads the focus to a field, its sentence would cover what the click has opened.
+      this.#dismissed = this.#clicked ? document.activeElement : null;
       if (!this.#touched) this.#show(this.#focused());
     });
     document.addEventListener('focusout', () => { if (!this.#touched) this.#show(null); });
@@ -51,7 +53,9 @@ export class Tips {
       if (key === 'Escape') this.#dismiss();
     }, {capture: true});
     // A control that was used needs no explanation: what it has changed is to be seen. A tap explains other controls first.
-    document.addEventListener('click', ({target}) => {
+    document.addEventListener('click', ({target, detail}) => {
+      this.#clicked = detail > 0;
+      setTimeout(() => { this.#clicked = false; });
       const owner = target instanceof Node && this.#owner?.contains(target) ? this.#owner : null;
       if (owner && (!this.#touched || owner.matches(OPENING))) this.#dismiss();
     }, {capture: true});

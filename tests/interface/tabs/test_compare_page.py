@@ -208,6 +208,25 @@ def test_columns_are_added_and_removed_and_four_are_the_most(compare: Compare) -
     assert [column["instruction"] for column in last["columns"]][::2] == [None, "Be short."]
 
 
+def test_no_sentence_stays_open_after_a_click_on_add_a_column(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    tip, add = compare.page.locator("body .tip"), compare.page.locator(".compare .add")
+    add.scroll_into_view_if_needed()
+    compare.page.mouse.move(5, 5)
+    add.hover()
+    expect(tip).to_contain_text("One more way to continue")
+    add.click()
+    expect(compare.column(2).locator("textarea")).to_be_focused()
+    expect(tip).to_be_hidden()
+    compare.page.mouse.move(5, 5)
+    expect(tip).to_be_hidden()
+    compare.page.keyboard.press("Tab")
+    compare.page.keyboard.press("Shift+Tab")
+    expect(tip).to_contain_text("What this column’s text follows")
+
+
 def test_temperatures_are_computed_in_the_page_and_drawn_on_the_server(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.choose("compare")
