@@ -156,14 +156,16 @@ class WriterTab {
   }
 
   /**
-   * Scroll to the branches in their new view if less than half of what the window has room for is seen: in a low window of a
-   * projector, and on a phone, where they are above the buttons.
+   * Scroll to the branches in their new view, no further than needed: to rows of which any is out of sight, and to a tree or columns
+   * of which less than half of what the window has room for is seen, as in a low window of a projector, and on a phone, where they
+   * are above the buttons.
    */
   #scrollToBranches() {
-    const shown = this.views.view === 'tree' ? find(this.tree.panel, '.tree-scroll') : this.branches;
+    const {view} = this.views, {panel} = this.tree;
+    const shown = view === 'tree' ? find(panel, '.tree-scroll') : view === 'rows' ? find(this.branches, '.rows') : this.branches;
     const {top, bottom, height} = shown.getBoundingClientRect(), room = Math.min(height, innerHeight);
-    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0);
-    if (seen < room / 2) shown.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
+    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === 'rows' ? room : room / 2;
+    if (seen < least) shown.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
   }
 
   get #prompt() {

@@ -370,6 +370,24 @@ def test_an_example_is_seen_from_its_beginning(tiny: Visit, tab: str) -> None:
     assert field.evaluate("one => [one.scrollTop, one.selectionStart]") == [0, 0]
 
 
+def test_rows_chosen_after_the_tree_move_the_page_no_further_than_needed(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.type("The keeper saw", delay=1)
+    tiny.wait_until_settled()
+    views = page.locator("#controls .views")
+    views.locator("label", has_text="Tree").click()
+    page.locator("#tree .node[data-state=ahead]").first.wait_for()
+    page.wait_for_timeout(700)
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    views.locator("label", has_text="Rows").click()
+    page.wait_for_timeout(1000)
+    rows, top = page.locator("#branches .rows").bounding_box(), page.evaluate("scrollY")
+    below = rows["y"] + rows["height"] - 512
+    assert below <= 1
+    assert top == 0 or below >= -1, "no further than to the end of the rows"
+
+
 def test_the_drawing_is_in_sight_when_the_tree_is_chosen_on_a_projector(tiny: Visit) -> None:
     page = tiny.page
     page.set_viewport_size({"width": 853, "height": 480})
