@@ -51,7 +51,7 @@ export function mount({element, props, watch}) {
   onDetail(root, 'announceConfirmed', () => view.update({type: 'announceConfirmed'}));
   onDetail(root, 'announceTab', ({text, leadsOn}) => view.update({type: 'announceTab', text, leadsOn}));
   onDetail(root, 'confirm', ({kind, text}) => view.update({type: 'confirm', kind, text}));
-  onDetail(root, 'follow', ({edit = null, undone = false}) => view.follow(edit, undone));
+  onDetail(root, 'follow', ({edit = null, verb = 'take'}) => view.follow(edit, verb));
   onDetail(root, 'refuse', ({because}) => view.refuse(because));
   onDetail(root, 'veil', ({veiled}) => view.update({type: 'veil', veiled}));
   const showValue = () => { if (props.value) view.update({type: 'show', detail: props.value}); };
@@ -286,12 +286,12 @@ export class BranchView {
    * Follow the row of a change, which may stand elsewhere in the next view. If the focus is on a token of any row, it goes there: to
    * what was written, or to the token that is back.
    * @param {RowEdit | null} edit null where no row is to be followed any more
-   * @param {boolean} [undone] whether the change was undone
+   * @param {'take' | 'undo' | 'redo'} [verb] whether the change was made, undone or redone
    */
-  follow(edit, undone = false) {
+  follow(edit, verb = 'take') {
     const position = focusPosition(this.root);
     this.#follows = edit && position?.token ? {...position, goal: null} : null;
-    this.update({type: 'follow', edit, undone});
+    this.update({type: 'follow', edit, undone: verb === 'undo', redone: verb === 'redo'});
   }
 
   /** Where no more rows come, as after a stop, the focus goes from all rows to the position that is nearest to where it was. */

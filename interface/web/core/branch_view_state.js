@@ -39,8 +39,8 @@ import {withConfirmation, withRows, withSentence} from './confirmations.js';
  * @property {boolean} othersOpen whether the list of other beginnings is open
  * @property {Target | null} pointed the button that is pointed at or has the focus
  * @property {AwaitedRow | null} awaited the row that is accepted once it is complete
- * @property {{edit: RowEdit, undone: boolean, seen: boolean} | null} followed the change of a row that was made or undone last;
- *   `seen`: whether a view with the changed row has been shown
+ * @property {{edit: RowEdit, undone: boolean, redone: boolean, seen: boolean} | null} followed the change of a row that was made, undone
+ *   or redone last; `seen`: whether a view with the changed row has been shown
  * @property {{line: number, column: number} | null} followedAt where that row stands among the drawn ones
  * @property {string | null} refusal why a choice was refused, as long as this is shown
  * @property {number} refusals how many choices were refused
@@ -60,7 +60,7 @@ import {withConfirmation, withRows, withSentence} from './confirmations.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number, textChanged?: boolean}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | {type: 'follow', edit: RowEdit | null, undone?: boolean} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'follow', edit: RowEdit | null, undone?: boolean, redone?: boolean} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. “Go on”, or Alt+P, continues it.';
@@ -107,7 +107,7 @@ function change(state, event) {
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;
     case 'confirm': return confirm(state, event);
-    case 'follow': return redraw({...state, followed: event.edit && {edit: event.edit, undone: Boolean(event.undone), seen: false}});
+    case 'follow': return redraw({...state, followed: event.edit && {edit: event.edit, undone: Boolean(event.undone), redone: Boolean(event.redone), seen: false}});
     case 'point': return {...state, pointed: event.target};
     case 'refuse': {
       const refusal = event.because ?? REFUSAL;
@@ -213,7 +213,7 @@ function findFollowed(state) {
   if (!followed || followed.undone || Boolean(followedAt) === followed.seen) return state;
   if (!followedAt) return {...state, followed: null, confirmed: withConfirmation(state.confirmed, {kind: 'lost'})};
   const {line} = followedAt, now = spokenBeginning(drawn.rows[line], state.shown?.before ?? '');
-  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: 'changed', text: `row ${line + 1}`, now})};
+  return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: followed.redone ? 'changedAgain' : 'changed', text: `row ${line + 1}`, now})};
 }
 
 /**

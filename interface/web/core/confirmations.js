@@ -32,6 +32,7 @@ const SENTENCES = {
   hidden: () => 'Grey text hidden.',
   resumed: () => 'Branching goes on.',
   changed: (text, now) => `Changed: ${text}${now === undefined ? '' : ` is now “${now}”`}.`,
+  changedAgain: (text, now) => `Redone: the change to ${text}${now === undefined ? '' : `, which is now “${now}”`}.`,
   unchanged: text => `Undone: the change to ${quoted(text)}.`,
   lost: () => 'The row that you changed is gone.',
 };

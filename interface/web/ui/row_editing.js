@@ -70,7 +70,7 @@ export class RowEditing {
   #apply({edit, pinned}, verb) {
     const undoes = verb === 'undo';
     if (undoes) dispatch(this.branches, 'confirm', {kind: 'unchanged', text: edit.text});
-    if (verb !== 'take') dispatch(this.branches, 'follow', {edit, undone: undoes});
+    if (verb !== 'take') dispatch(this.branches, 'follow', {edit, verb});
     this.#follows = true;
     this.request(pinned ? undoes ? pinned : null : this.pinned());
   }

@@ -575,6 +575,7 @@ def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
     wait_until_announced(visit, "Undone: the change to “never”.")
     press(visit, "Control+Shift+z")
     expect(edited).not_to_have_count(0)
+    wait_until_announced(visit, "Redone: the change to row ")
     undo.click()
     expect(edited).to_have_count(0)
     press(visit, "Control+Shift+z")

@@ -541,6 +541,8 @@ test('a changed row is announced with its new position when it is shown, and onc
   const state = run([show(1, changed)], early), {line, column} = state.followedAt;
   assert.deepEqual([state.drawn.rows[line].branch.ids, column], [last.ids, 1]);
   assert.equal(state.announcement, `Changed: row ${line + 1}. ${ROWS}`, 'its text is said once, among the rows');
+  const redone = run([{type: 'follow', edit, redone: true}, show(1, changed)], early);
+  assert.equal(redone.announcement, `Redone: the change to row ${line + 1}. ${ROWS}`);
   const dragged = run([heat(0.5), show(1, changed)], early), rested = run([REST], dragged).announcement;
   assert.match(rested, /^Changed: row \d\. These 5 hold/);
   assert.match(run([{type: 'status', state: 'paused'}], dragged).announcement, /^Changed: row \d is now “[^“]+”\. Branching is paused/, 'no rows follow');

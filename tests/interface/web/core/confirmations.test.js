@@ -26,6 +26,8 @@ test('the text of a changed row is said only where no rows follow, which hold it
   assert.equal(withSentence(list), 'Changed: row 5 is now “on a hill”.');
   assert.equal(withSentence(list, 'Paused.'), 'Changed: row 5 is now “on a hill”. Paused.');
   assert.equal(withRows(list, 'Rows.'), 'Changed: row 5. Rows.');
+  const again = withConfirmation([], {kind: 'changedAgain', text: 'row 5', now: 'on a hill'});
+  assert.equal(withSentence(again), 'Redone: the change to row 5, which is now “on a hill”.');
 });
 
 test('texts that are inserted one after the other are one', () => {
