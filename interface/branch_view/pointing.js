@@ -4,6 +4,7 @@
 import {CHOICES, targetOf} from './targets.js';
 import {WayDown} from '../web/ui/way_down.js';
 import {atNextClick, closestTo} from '../web/ui/events.js';
+import {setAttribute} from '../web/ui/elements.js';
 
 const PASSING = 160;   // milliseconds on a button of another row, or on one that is passed on a way down, before it counts
 const LEAVING = 300;   // milliseconds beside all buttons before nothing is pointed at
@@ -14,7 +15,7 @@ export class Pointing {
   isHeld = false;   // whether a finger that rested points at the button
   #mouse = '';      // the last position of the mouse in the window
   #way = new WayDown();
-  #restsAt = '';    // its position when the rows were replaced below it; until it moves it points at nothing
+  #restsAt = '';    // its position when the rows were replaced below it, or a key moved the focus; until it moves it points at nothing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #restart = () => {};   // lets the running timer begin again
@@ -24,6 +25,7 @@ export class Pointing {
    * @param {(target: Target | null) => void} onChange called when something else is pointed at, or nothing
    */
   constructor(root, onChange) {
+    this.root = root;
     this.onChange = onChange;
     root.addEventListener('pointerover', event => this.#onOver(event));
     root.addEventListener('pointermove', event => this.#onMove(event));
@@ -46,7 +48,7 @@ export class Pointing {
   /** Other rows were drawn: what is now below the mouse or the finger was not pointed at. */
   rowsReplaced() {
     this.isHeld = false;
-    this.#restsAt = this.#mouse;
+    this.#rest(this.#mouse);
     if (this.button && this.button !== document.activeElement) this.#aim(null, 0);
   }
 
@@ -58,8 +60,14 @@ export class Pointing {
     this.#mouse = positionOf(event);
     this.#way.moved(event);
     if (this.#mouse === this.#restsAt) return;
-    this.#restsAt = '';
+    this.#rest('');
     if (hasRested) this.#onOver(event);
+  }
+
+  /** A mouse that rests marks no row: only one is marked. @param {string} position where it rests; empty if it moves */
+  #rest(position) {
+    this.#restsAt = position;
+    setAttribute(this.root, 'data-mouse-rests', position !== '');
   }
 
   /** @param {PointerEvent} event */
@@ -107,7 +115,9 @@ export class Pointing {
 
   /** @param {HTMLElement} target */
   #onFocus(target) {
-    if (target.matches(CHOICES) && target.matches(':focus-visible')) this.#aim(target, 0);
+    if (!target.matches(CHOICES) || !target.matches(':focus-visible')) return;
+    this.#rest(this.#mouse);
+    this.#aim(target, 0);
   }
 }
 

@@ -1252,6 +1252,22 @@ def test_an_arrow_key_leads_to_the_nearest_token_while_that_of_the_focus_is_miss
     assert bench.focused()[:2] == ["0", "2"], "the person has moved on"
 
 
+def test_a_mouse_that_rests_marks_no_token_beside_the_one_with_the_focus(bench: Bench) -> None:
+    bench.show(likely())
+    frame = '() => getComputedStyle(root.querySelector(\'[data-branch="2"] [data-token="1"]\')).boxShadow'
+    bench.token(2, 1).hover()
+    bench.page.wait_for_function(f"({frame})() !== 'none'")
+    bench.page.locator("#box").focus()
+    bench.press("Tab", "Tab")
+    assert bench.focused()[:2] == ["0", "0"]
+    bench.page.wait_for_timeout(400)
+    assert bench.page.evaluate(frame) == "none"
+    assert bench.told("point")[-1]["text"] == bench.texts(0)[0]
+    bench.token(2, 2).hover()
+    bench.token(2, 1).hover()
+    bench.page.wait_for_function(f"({frame})() !== 'none'")
+
+
 def test_a_digit_takes_that_rows_next_word_only_with_focus_among_the_branches(bench: Bench) -> None:
     view = likely()
     view["branches"][1]["pieces"][0]["ends"] = 0
