@@ -252,3 +252,35 @@ def test_the_name_of_the_rest_of_a_choice_lies_over_no_token(phone: Visit) -> No
     assert name and len(boxes) > 3
     assert max(box["x"] + box["width"] for box in boxes) > 390, "a row that is wider than the screen"
     assert all(box["x"] + box["width"] <= name["x"] + 1 for box in boxes)
+
+
+SMALL_TARGETS = """() => [...document.querySelectorAll('button, a[href], summary, select, input, .token')]
+.filter(one => {
+  const shown = one.matches('[type=checkbox], [type=radio], [type=file]') ? one.closest('label') ?? one : one;
+  const {width, height} = shown.getBoundingClientRect(), least = one.matches('.token') ? 28 : 24;
+  return one.checkVisibility() && !one.matches('.skip') && width && (width < 24 || height < least);
+}).map(one => one.outerHTML.slice(0, 80))"""
+"""Returns the controls that are smaller than 24 x 24 pixels, and the tokens that are lower than 28."""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_no_control_is_smaller_than_24_pixels_and_no_token_lower_than_28(browser: Any, tiny_page: str) -> None:
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
+    with browsers.visit(context, tiny_page) as visit:
+        page = visit.page
+        visit.fill("The old keeper's 202")
+        visit.wait_until_settled()
+        page.locator("#more").tap()
+        page.locator("#rest .more").tap()
+        page.locator(".more-settings summary").first.tap()
+        assert page.evaluate(SMALL_TARGETS) == []
+        page.locator("#controls .views label:has(input[value=tree])").click()
+        expect(page.locator("#tree .fit")).to_be_visible()
+        assert page.evaluate(SMALL_TARGETS) == []
+        page.goto("about:blank")
+        page.goto(f"{tiny_page}#lab-masks?prompt=The+old+keeper&k=2&depth=3")
+        page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+        expect(page.locator("#masks-pass")).to_be_visible()
+        assert page.evaluate(SMALL_TARGETS) == []
+    context.close()
