@@ -312,6 +312,7 @@ export class DocumentKeeper {
     const {instruction, text, name, spans, accepted, history, play} = linked;
     this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)}, linkName({text, name}));
     this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
+    scrollTo(0, 0);   // where the text and its rows are seen
     const done = () => { if (play) this.play(); };
     if (instruction) this.offer(instruction, () => this.instruction.set(instruction), done);
     else done();

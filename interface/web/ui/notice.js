@@ -47,7 +47,6 @@ export class Notice {
     this.#setText(sentence);
     this.#offer(action);
     this.element.classList.add('said');
-    this.element.classList.toggle('stays', stays);
     if (!stays) this.#timer = setTimeout(() => this.clear(), SHOWN_FOR);
   }
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.browser import PATIENCE, Visit, expect, middle_of
+from tests.support.witness import packed
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -178,20 +179,6 @@ def test_a_tap_in_the_list_of_everything_else_closes_it_and_shows_the_rows(phone
     expect(page.locator("#branches .branch").first).to_be_in_viewport(ratio=1)
 
 
-def test_on_a_phone_a_notice_that_stays_covers_no_row(tiny: Visit) -> None:
-    page, notice = tiny.page, tiny.page.locator("#notice")
-    page.set_viewport_size({"width": 390, "height": 844})
-    tiny.type("The old keeper ")
-    tiny.wait_until_settled()
-    bad = {"name": "text.json", "mimeType": "application/json", "buffer": b"{"}
-    page.locator("#import input[type=file]").set_input_files(bad)
-    expect(notice.locator(".sentence")).not_to_be_empty()
-    page.evaluate("scrollTo(0, 0)")
-    page.wait_for_timeout(300)
-    said, rows = notice.bounding_box(), page.locator("#branches").bounding_box()
-    assert said["y"] + said["height"] <= rows["y"], "it is above the rows"
-
-
 @pytest.mark.parametrize("size", [(1366, 768), (911, 512), (390, 844)])
 def test_what_is_said_of_a_copy_or_an_export_moves_no_button_and_no_row(tiny: Visit, size: tuple[int, int]) -> None:
     page, said = tiny.page, tiny.page.locator("#notice .sentence")
@@ -292,6 +279,24 @@ def test_on_a_phone_two_rows_are_seen_under_the_text_before_the_page_is_scrolled
     expect(phone.page.locator("#document textarea")).to_be_in_viewport(ratio=1)
     for row in range(2):
         expect(phone.page.locator(f"#branches [data-branch='{row}']").first).to_be_in_viewport(ratio=1)
+
+
+def test_a_link_opened_on_a_phone_begins_with_the_end_of_the_text_and_two_rows(phone: Visit) -> None:
+    page, said = phone.page, phone.page.locator("#notice")
+    page.set_viewport_size({"width": 390, "height": 664})  # what a phone's browser leaves of 844
+    phone.fill("Before.")
+    phone.wait_until_settled()
+    for text in ("The old keeper slept.", LONG):
+        page.evaluate("scrollTo({top: 9999, behavior: 'instant'})")
+        page.evaluate("fragment => { location.hash = fragment; }", packed({"text": text}))
+        expect(page.locator("#document textarea")).to_have_value(text)
+        phone.wait_until_settled()
+        expect(said).to_contain_text("The link is open")
+        end = said.bounding_box()["y"] + said.bounding_box()["height"]
+        assert end < page.locator("#document textarea").bounding_box()["y"], "the notice covers neither text nor rows"
+        expect(page.locator("#document textarea")).to_be_in_viewport(ratio=1)
+        for row in range(2):
+            expect(page.locator(f"#branches [data-branch='{row}']").first).to_be_in_viewport(ratio=1)
 
 
 def test_on_a_phone_the_end_of_a_long_message_and_two_rows_are_seen_together(phone: Visit) -> None:
