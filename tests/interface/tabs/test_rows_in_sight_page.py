@@ -225,6 +225,21 @@ def test_undo_stays_where_it_is_when_clicked_words_fill_the_text_box(tiny: Visit
     assert before["y"] + before["height"] < height
 
 
+@pytest.mark.parametrize("width", [1280, 1366])
+def test_the_first_ban_leaves_the_label_of_more_settings_as_it_is(tiny: Visit, width: int) -> None:
+    tiny.page.set_viewport_size({"width": width, "height": 768})
+    tiny.fill("The old keeper")
+    tiny.wait_until_settled()
+    label, ban = tiny.page.locator("#controls .more-settings summary"), tiny.page.locator("#controls .never button")
+    before = label.bounding_box(), label.inner_text()
+    tiny.token(0, 0).hover()
+    tiny.page.locator("#branches .ban").click()
+    expect(ban).to_be_visible()
+    assert (label.bounding_box(), label.inner_text()) == before
+    assert ban.bounding_box()["x"] >= before[0]["x"] + before[0]["width"], "the two do not overlap"
+    ban.click()
+
+
 def test_a_long_source_and_a_long_new_text_move_no_row_and_stay_in_sight(tiny: Visit) -> None:
     branches = open_with_rows(tiny, "Rewrite", SIZES["laptop"])
     before = branches.locator(".branch").first.bounding_box()["y"]
