@@ -127,7 +127,8 @@ export class TextMirror {
 
   #paint() {
     const {text, spans} = this.draft, start = mirrorStart(text);
-    this.mirror.style.width = `${this.box.clientWidth}px`;
+    // As wide as the box without its scroll bar, to the fraction of a pixel: else a word that just fits would be on another line.
+    this.mirror.style.width = `${this.box.getBoundingClientRect().width - (this.box.offsetWidth - this.box.clientWidth)}px`;
     this.mirror.style.height = `${this.box.clientHeight}px`;
     this.page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
     this.#breaksWord = false;
@@ -175,7 +176,9 @@ export class TextMirror {
   }
 
   #scroll() {
-    this.page.style.translate = `0 ${-this.box.scrollTop}px`;
+    const {scrollTop, parentElement} = this.box;
+    this.page.style.translate = `0 ${-scrollTop}px`;
+    parentElement?.toggleAttribute('data-scrolled', scrollTop > 0);
   }
 
   #paintCount() {

@@ -740,6 +740,32 @@ def test_the_mirror_breaks_lines_where_the_text_box_does(tab: Tab, text: str) ->
     assert box == mirror
 
 
+def test_a_word_that_just_fits_is_on_the_same_line_in_the_mirror_and_in_the_text_box(tab: Tab) -> None:
+    sentence = "Mara found the key and the two"
+    tab.page.evaluate("text => paper.draft.load({text})", " ".join([sentence] * 12))
+    lines = tab.page.evaluate(
+        """async sentence => {
+          const box = document.querySelector('#document textarea'), page = document.querySelector('.mirror-page');
+          const {font, paddingLeft, paddingRight} = getComputedStyle(box);
+          const probe = Object.assign(document.createElement('span'), {textContent: sentence});
+          Object.assign(probe.style, {position: 'absolute', whiteSpace: 'pre', font});
+          document.body.append(probe);
+          const fits = probe.getBoundingClientRect().width + parseFloat(paddingLeft) + parseFloat(paddingRight);
+          const found = [];
+          Object.assign(box.style, {minHeight: '0', maxHeight: 'none', overflow: 'hidden'});
+          for (const more of [-0.4, -0.1, 0.1, 0.4, 0.6, 0.9]) {
+            box.style.width = `${fits + more}px`;
+            for (let frame = 0; frame < 4; frame += 1) await new Promise(requestAnimationFrame);
+            found.push([box.scrollHeight, page.offsetHeight]);
+          }
+          return found;
+        }""",
+        sentence,
+    )
+    assert len({box for box, _ in lines}) > 1, "with some of these widths the last word is on the next line"
+    assert [box for box, _ in lines] == [mirror for _, mirror in lines]
+
+
 def test_a_very_long_text_is_typed_without_delay(tab: Tab) -> None:
     tab.page.evaluate("text => paper.draft.load({text})", ("The keeper saw a ship. " * 40 + "\n") * 1000)
     tab.find("#document textarea").focus()
