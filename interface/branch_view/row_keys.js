@@ -4,6 +4,8 @@ import {branchKey} from '../web/core/shortcuts.js';
 import {closestTo} from '../web/ui/events.js';
 import {find, findAll, setAttribute} from '../web/ui/elements.js';
 
+/** The button that Tab leads to. The list of other beginnings, which is scrolled by keys, is a stop of its own. */
+const STOP = '[tabindex="0"]:not(.others)';
 const FOCUSABLE = 'button[data-token], .more, button[data-rest], .tokens > [role=note][tabindex]';
 const ROW_PARTS = '.token, [role=note]';
 
@@ -121,7 +123,7 @@ function focusOn(root, button) {
 
 /** @param {HTMLElement} root @param {HTMLElement} button */
 function moveTabStop(root, button) {
-  for (const other of findAll(root, '[tabindex="0"]')) other.tabIndex = -1;
+  for (const other of findAll(root, STOP)) other.tabIndex = -1;
   button.tabIndex = 0;
 }
 
@@ -130,7 +132,7 @@ function moveTabStop(root, button) {
  * @param {HTMLElement} root
  */
 export function keepTabStop(root) {
-  const stop = root.querySelector('[tabindex="0"]');
+  const stop = root.querySelector(STOP);
   if (!stop || stop.matches(':disabled') || stop.closest('[hidden]') || (hidesRows(root) && stop.matches(ROW_PARTS))) resetTabStop(root);
 }
 
@@ -200,7 +202,7 @@ function closeOthers(root, node) {
  */
 function moveFocus(root, node, key, [down, along]) {
   const position = focusPosition(root), container = node?.parentElement;
-  if (!node) findAll(root, '[tabindex="0"]')[0]?.focus();
+  if (!node) findAll(root, STOP)[0]?.focus();
   if (!node || !position || !container) return;
   const beside = down ? besideOnNextLine(node, down) : null;
   if (beside) {

@@ -159,6 +159,14 @@ export class HighlightedWords {
     this.#open(findAll(this.shown, '.word').find(word => this.#wordOf(word).entry.start === start));
   }
 
+  /** Take the branches of the chosen word away. @param {boolean} focus whether the word gets the focus */
+  close(focus) {
+    const [word] = findAll(this.shown, '[aria-current]');
+    if (!word) return;
+    this.#close(word);
+    if (focus) word.focus({preventScroll: true});
+  }
+
   /** Focus the word whose branches were opened. */
   focusOpened() {
     const word = findAll(this.shown, '[aria-current]')[0];

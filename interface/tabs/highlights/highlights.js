@@ -98,6 +98,7 @@ class HighlightsTab {
       event.preventDefault();
     });
     this.branches.addEventListener('leave', () => this.words.focusOpened());
+    find(this.replaced, 'button').addEventListener('click', ({detail}) => this.words.close(detail === 0));
     document.addEventListener('lookahead:ready', () => this.#analyse());
     keepAcrossReloads('highlights', {
       holds: () => this.text.value,

@@ -14,6 +14,7 @@ import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
 const POINT = 'Point at a token, a slot or a row, or tap it, to see what the token attends to; the arrow keys choose one too.';
+const LOW = '(min-width: 761px) and (max-height: 600px)';   // windows in which the figure has room only below the controls
 const NOTE_ROOM = 72;     // pixels of the window below the figure, for the sentence on a chosen token
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
@@ -77,6 +78,7 @@ class MasksPage extends ExperimentPage {
     this.found.hidden = false;
     find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
     this.player.setPasses(view.passes, {isNew, settled});
+    if (isNew && matchMedia(LOW).matches) this.result.scrollIntoView({block: 'start'});
   }
 
   #showPass() {

@@ -322,7 +322,7 @@ export class DocumentKeeper {
   #linkSentence(model) {
     const here = this.hooks.model(), opened = 'The link is open, as a document of its own.';
     if (!model) return opened;
-    if (model === here) return `${opened} It was made with the model that this page uses too, ${model}, so the branches should be the same.`;
+    if (model === here) return `${opened} It was made with the same model.`;
     const other = here ? `; here ${here} goes on with it, so the branches will differ` : '';
     return `${opened} It was made with ${model}${other}.`;
   }

@@ -82,10 +82,14 @@ export class GuessFirst extends EventTarget {
    */
   hidesRows(text) { return this.toggle.checked && !this.#places.has(placeOf(text)); }
 
-  /** Move the focus to the field. Returns whether it is shown. */
+  /** Move the focus to the field, and bring the text into sight too if both have room. Returns whether the field is shown. */
   focus() {
-    this.field.focus();
-    return document.activeElement === this.field;
+    const {field, draft: {box}} = this;
+    field.focus({preventScroll: true});
+    if (document.activeElement !== field) return false;
+    field.scrollIntoView({block: 'nearest'});
+    if (field.getBoundingClientRect().bottom - box.getBoundingClientRect().top < innerHeight) box.scrollIntoView({block: 'nearest'});
+    return true;
   }
 
   #listen() {

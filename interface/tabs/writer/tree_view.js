@@ -23,6 +23,7 @@ const TYPING_RESTS = 150;   // milliseconds: a paint never comes between two key
 const PASSING = 160;        // milliseconds on another node before it is described
 const LEAVING = 1000;       // milliseconds beside all nodes and the line below before none is described
 const UNKNOWN = 'The text of that node is no longer known.';
+const WENT_BACK = 'The text is as it was there. Undo brings back the one before.';
 
 /**
  * @typedef {object} TreeHooks
@@ -344,7 +345,17 @@ export class TreeView extends EventTarget {
       more.click();
       if (source.byKeyboard) more.focus();
     } else if (choice) this.branches.branchView.accept(choice, source);
-    else if (node.goal !== undefined && !this.draft?.goTo(node.goal)) this.hooks?.notice(UNKNOWN);
+    else if (node.goal !== undefined) this.#goBack(node.goal, source);
+  }
+
+  /**
+   * Go back to an earlier text. On a phone it may be out of sight: a notice says what has happened.
+   * @param {NonNullable<TreeNode['goal']>} goal
+   * @param {ChoiceSource} source
+   */
+  #goBack(goal, {pointer}) {
+    if (!this.draft?.goTo(goal)) this.hooks?.notice(UNKNOWN);
+    else if (pointer === 'touch') this.hooks?.notice(WENT_BACK);
   }
 
   /** @param {'svg' | 'png'} ending */

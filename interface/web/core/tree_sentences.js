@@ -88,7 +88,7 @@ export function nodeSentence(node, before = '', isTooSmall = false) {
   const {state, text, odds, here} = node, letters = continuedLetters(before, text), joined = letters && `${letters}·`;
   const named = text ? quotedText(text.length > 60 ? `…${text.slice(-60)}` : `${joined}${text}`) : 'The start';
   const chance = odds ? ` ${formatPercent(odds)} after the text before it.` : '';
-  const choose = (/** @type {string} */ what) => (isTooSmall ? ' Zoom in with “+” to choose it.' : ` Choose it to ${what}`);
+  const choose = (/** @type {string} */ what) => (isTooSmall ? ` Zoom in with “+”, then tap it to ${what}` : ` Choose it to ${what}`);
   if (here) return `Here your text ends.${forkClause(node)}`;
   if (state === 'rest') return `${formatPercent(odds ?? {p: 0})}: what none of the branches drawn here begins with.`;
   if (state === 'end') return `${formatPercent(odds ?? {p: 0})}: here the text would end. An ending inserts nothing.`;

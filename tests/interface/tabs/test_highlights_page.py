@@ -522,7 +522,7 @@ def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit:
     ids = Document(default_model, TEXT).token_ids[: entry.first_token]
     expected = Document(default_model, token_ids=ids).lookahead(k=5, depth=5)
     replaced = visit.page.locator("#highlights [aria-current=true]").inner_text().strip()
-    expect(visit.page.locator("#highlights-replaced")).to_have_text(f"Instead of {replaced}")
+    expect(visit.page.locator("#highlights-replaced p")).to_have_text(f"Instead of {replaced}")
     assert f"in place of “{replaced}”" in visit.page.locator("#highlights-branches .note").inner_text()
     shown = visit.page.locator("#highlights-branches [data-branch]")
     pieces = [[piece.text for piece in branch.pieces] for branch in expected.branches]
@@ -1104,6 +1104,26 @@ def test_a_finger_that_rests_on_a_word_shows_its_alternatives_and_a_tap_opens_br
     word.tap()
     expect(card).to_be_hidden()
     expect(branches).to_have_attribute("data-state", "settled")
+
+
+@in_a_browser
+def test_a_button_beside_the_branches_closes_them_and_keys_get_back_to_the_word(tiny: Visit) -> None:
+    page = tiny.page
+    tiny.analyse(TEXT)
+    word, branches = page.locator("#highlights .word", has_text="climbed"), page.locator("#highlights-branches")
+    close = page.locator("#highlights-replaced button")
+    expect(close).to_be_hidden()
+    for by_key in (False, True):
+        word.click()
+        expect(branches).to_have_attribute("data-state", "settled", timeout=PATIENCE)
+        if by_key:
+            close.press("Enter")
+        else:
+            close.click()
+        expect(branches).to_have_attribute("data-state", "empty")
+        expect(close).to_be_hidden()
+        assert page.locator("#highlights [aria-current]").count() == 0
+        assert word.evaluate("one => one === document.activeElement") is by_key
 
 
 @in_a_browser

@@ -144,5 +144,7 @@ def test_in_a_low_window_the_rows_of_each_later_pass_are_in_sight_with_its_contr
         assert 0 <= controls.bounding_box()["y"] < top < area["y"] and area["y"] + area["height"] <= 512
         for row in (rows.nth(rows.count() - 2).bounding_box(), rows.last.bounding_box()):
             assert area["y"] <= row["y"] and row["y"] + row["height"] <= area["y"] + area["height"]
+        names = page.locator("#lab-masks svg text[transform]").first.bounding_box()
+        assert area["y"] <= names["y"], "the names of the columns are in sight too"
     page.locator("#lab-masks .passes input").fill("1")
     assert figure.evaluate("one => one.scrollTop") == 0

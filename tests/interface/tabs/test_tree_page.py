@@ -714,9 +714,9 @@ def test_a_tap_on_a_box_too_small_for_words_reads_it_and_inserts_nothing(phone: 
     expect(phone.page.locator("#tree .too-small")).to_be_visible()
     for node in (nodes(phone, "ahead").first, nodes(phone, "ahead").nth(1)):
         node.tap()
-        expect(said).to_contain_text("Zoom in with “+” to choose it.")
+        expect(said).to_contain_text("Zoom in with “+”, then tap it to insert the text up to here.")
         phone.page.wait_for_timeout(500)
-        expect(said).to_contain_text("Zoom in with “+” to choose it.")
+        expect(said).to_contain_text("Zoom in with “+”, then tap it to insert the text up to here.")
         assert phone.text == PROMPT
     phone.page.locator("#tree .zoom-in").tap()
     node.tap()

@@ -59,7 +59,7 @@ test('a token has the same name as in its row, with the spaces, line breaks and 
 
 test('a sentence says what a click does, and never that it does what it does not', () => {
   assert.match(nodeSentence(node('ahead', ' saw')), /^“saw” 15.% after the text before it\. Choose it to insert the text up to here\.$/);
-  assert.match(nodeSentence(node('ahead', ' saw'), '', true), /^“saw” 15.% after the text before it\. Zoom in with “\+” to choose it\.$/);
+  assert.match(nodeSentence(node('ahead', ' saw'), '', true), /^“saw” 15.% after the text before it\. Zoom in with “\+”, then tap it to insert the text up to here\.$/);
   const parted = {children: [node('ahead', ' a'), node('ahead', ' b'), node('end', ''), node('rest', '')]};
   assert.match(nodeSentence(node('ahead', ' saw', parted)), /before it\. A fork: 3 branches part here\. Choose it to insert/);
   assert.equal(nodeSentence(node('typed', 'he', {here: true, ...parted})), 'Here your text ends. A fork: 3 branches part here.');
