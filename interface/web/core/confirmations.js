@@ -35,6 +35,7 @@ const SENTENCES = {
   changedAgain: (text, now) => `Redone: the change to ${text}${now === undefined ? '' : `, which is now “${now}”`}.`,
   unchanged: text => `Undone: the change to ${quoted(text)}.`,
   lost: () => 'The row that you changed is gone.',
+  caret: (text = '') => text,
 };
 
 /**

@@ -8,7 +8,7 @@
 /** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
 import {gapBehind} from '../core/choice.js';
-import {noRowsSentence} from '../core/branch_sentences.js';
+import {caretSentence, noRowsSentence} from '../core/branch_sentences.js';
 import {AcceptingByKeys} from './accepting_by_keys.js';
 import {GhostText} from './ghost_text.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
@@ -198,9 +198,20 @@ export class BranchController {
   goToRows() {
     const {branches: {branchView}, draft, hooks, paused} = this;
     if (branchView.isVeiled()) return hooks.onHidden();
-    if (branchView.focus() || hooks.focusRows()) return true;
+    if (branchView.focus() || hooks.focusRows()) {
+      this.#sayWhereRowsContinue();
+      return true;
+    }
     dispatch(this.#keyed, 'refuse', {because: hooks.lacks() || noRowsSentence({state: branchView.state(), paused, selected: draft.selected})});
     return true;
+  }
+
+  /** Announce where the rows continue, if that is not the end of the text: a screen reader may have moved the caret in reading. */
+  #sayWhereRowsContinue() {
+    const {draft} = this, text = caretSentence(draft.text, draft.caret);
+    if (!text) return;
+    this.#confirm('caret', text);
+    dispatch(this.branches, 'announceConfirmed');
   }
 
   /** Let a button lead to the rows: clicked, or by the key that leads there from the text. @param {HTMLElement} button */

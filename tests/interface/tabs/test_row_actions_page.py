@@ -952,3 +952,16 @@ def test_an_abandoned_text_has_the_rows_that_it_had_also_after_a_reload(visit: V
         assert {tuple(one) for one in rows} <= {tuple(one[:2]) for one in visit.page.evaluate(ROWS)}
         press(visit, "Control+z")
         visit.wait_until_settled()
+
+
+def test_who_goes_to_the_rows_from_the_middle_of_the_text_hears_where_they_continue(visit: Visit) -> None:
+    write(visit)
+    visit.page.keyboard.press("Alt+ArrowDown")
+    visit.page.wait_for_timeout(300)
+    assert "continue at the caret" not in heard(visit)
+    visit.page.keyboard.press("Alt+ArrowUp")
+    visit.page.keyboard.press("Control+ArrowLeft")
+    visit.wait_until_settled()
+    visit.page.keyboard.press("Alt+ArrowDown")
+    expect(visit.page.locator("#branches .token:focus")).to_have_count(1)
+    wait_until_announced(visit, "The rows continue at the caret, after ")
