@@ -541,7 +541,7 @@ def test_a_link_brings_text_settings_and_a_sentence_about_its_model(tab: Tab) ->
     assert other.text == text
     assert other.get("location.hash") == ""
     assert other.get("applied.at(-1)") == {"odds": "tokens", "k": 5, "depth": 5, "seed": 7}
-    assert "made with the model that this page uses too, Here-135M, so the branches should be the same." in other.said
+    assert other.said == "The link is open, as a document of its own. It was made with the same model."
     assert other.find("#offer-dialog .offered").inner_text() == "Be brief."
     assert other.get("paper.instruction()") is None, "it is shown before it is used"
     other.find("#offer-use").click()
