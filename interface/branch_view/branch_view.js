@@ -205,7 +205,7 @@ export class BranchView {
 
   /**
    * Scroll as little as needed to show the list that was just opened, with the button that closes it if both have room. Returns
-   * whether it was not in the window.
+   * whether it was out of the window.
    */
   #scrollToOthers() {
     const {top, bottom, height} = this.rest.getBoundingClientRect();

@@ -82,8 +82,8 @@ export function focusAt(root, position) {
 }
 
 /**
- * Focus all rows together while a position is missing in them. The nearest button has the tab stop: an arrow key leads to it. Where
- * there is no button, the focus stays lost.
+ * Focus the element that holds the rows while there is no button at a position. The nearest button gets the tab stop: an arrow key
+ * leads to it. Without any button, nothing is focused.
  * @param {HTMLElement} root
  * @param {FocusPosition} position
  */
@@ -97,7 +97,7 @@ export function focusRows(root, position) {
   rows.focus({preventScroll: true});
 }
 
-/** Whether the rows have the focus, and none of their buttons, see `focusRows`. @param {HTMLElement} root */
+/** Whether the element that holds the rows has the focus itself, see `focusRows`. @param {HTMLElement} root */
 export const areRowsFocused = root => document.activeElement === rowsOf(root);
 
 /** @param {HTMLElement} root */

@@ -36,9 +36,9 @@ export function paintWordDetails(element, entry, fits, {text: word = entry.token
  * @param {HTMLElement} element
  */
 export function markMore(element) {
-  const isCut = element.scrollHeight - element.clientHeight > 1;
-  setAttribute(element, 'tabindex', isCut ? '0' : null);
-  element.toggleAttribute('data-more', isCut && element.scrollHeight - element.clientHeight - element.scrollTop > 1);
+  const most = element.scrollHeight - element.clientHeight;   // pixels that it can be scrolled
+  setAttribute(element, 'tabindex', most > 1 ? '0' : null);
+  element.toggleAttribute('data-more', most - element.scrollTop > 1);
 }
 
 /**

@@ -88,7 +88,7 @@ class CachePage extends ExperimentPage {
 function plotsOf({steps, precisions}) {
   const x = steps.map(({depth}) => depth), {runs, compared} = steps[steps.length - 1], positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
   return [
-    {title: `The largest difference in a prediction, in per cent of its ${compared === 'logit' ? 'largest logit' : 'log-probability farthest from 0'}`, unit: 'difference', x, table: TABLE, logarithmic: true, parts: true, lines: [
+    {title: `The largest difference in a prediction, in per cent of its ${words.scaleName(compared)}`, unit: 'difference', x, table: TABLE, logarithmic: true, parts: true, lines: [
       {name: 'difference', y: steps.map(row => positive(row.relative_difference))}, {name: 'counts as equal', y: steps.map(({bound}) => bound), dash: 'dash', faint: true},
     ]},
     {title: `The time from the prompt to this depth${runs > 1 ? `, the median of ${runs} runs, with the shortest and the longest` : ''}`, unit: 'seconds', x, table: TABLE, lines: [

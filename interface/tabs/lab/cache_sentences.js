@@ -14,11 +14,11 @@ export const lastRow = ({steps}) => steps[steps.length - 1];
 /** The numbers that the model computes with, by what is compared. @param {string} compared */
 const numbersOf = compared => (compared === 'logit' ? 'numbers of 32 bits' : 'numbers of 16 bits');
 
-/**
- * What a difference is a share of: in every prediction the value of its own that is farthest from 0.
- * @param {string} compared
- */
-const scaleOf = compared => (compared === 'logit' ? 'the largest logit of the same prediction, whatever its sign' : 'the log-probability farthest from 0 in the same prediction, that of its least likely token');
+/** The value of a prediction that its differences are a share of, in the fewest words. @param {string} compared */
+export const scaleName = compared => (compared === 'logit' ? 'largest logit' : 'log-probability farthest from 0');
+
+/** The same value in a sentence, told exactly. @param {string} compared */
+const scaleOf = compared => (compared === 'logit' ? `the ${scaleName(compared)} of the same prediction, whatever its sign` : `the ${scaleName(compared)} in the same prediction, that of its least likely token`);
 
 /** The answer to the question of the form, whether the cache is right. @param {CacheView} view */
 export const verdictOf = ({equal}) => (equal ? 'Yes, the cache is right' : 'No, the predictions differ');
@@ -100,7 +100,7 @@ export const formatBytes = bytes => (bytes < 1e6 ? withUnit(bytes / 1e3, 'KB') :
 export function depthHeads(view) {
   const {bound, compared} = lastRow(view);
   return [
-    'Depth', `Equal within ${percent(bound)}`, `Difference in % of the ${compared === 'logit' ? 'largest logit' : 'log-probability farthest from 0'}`, 'Other likeliest tokens', 'Time with the cache', 'Time without it', 'Ratio of times',
+    'Depth', `Equal within ${percent(bound)}`, `Difference in % of the ${scaleName(compared)}`, 'Other likeliest tokens', 'Time with the cache', 'Time without it', 'Ratio of times',
     'Tokens with the cache', 'Tokens without it',
   ];
 }

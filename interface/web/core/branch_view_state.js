@@ -322,7 +322,7 @@ function redraw(state) {
   const rows = base.rows.map(row => ({...row, revision: shown?.revision ?? -1}));
   if (pinnedSince) {
     const wanted = {k: 0, depth: Infinity, until: 'tokens', ...base.wanted};
-    // In place of the last old row: the rows after it, which have a row for it, then stand where these do.
+    // It takes the place of the last old row: the next view has a row for it, so that nothing moves when that view comes.
     rows.pop();
     rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
   }
