@@ -31,7 +31,7 @@ export const bannedTokenIn = (text, banned) => banned.find(token => token && pla
 }));
 
 /** @param {string} text @param {string} part @returns {number[]} where the part begins in the text */
-const placesOf = (text, part) => [...text].map((_, index) => index).filter(index => text.startsWith(part, index));
+const placesOf = (text, part) => Array.from({length: text.length}, (_, index) => index).filter(index => text.startsWith(part, index));
 
 /** @param {string | undefined} character */
 const kindOf = (character = '') => (/[\p{L}\p{M}\p{N}]/u.test(character) ? 'word' : /\s/.test(character) ? 'space' : character && 'sign');

@@ -25,6 +25,7 @@ test('a text has a banned token where other kinds of characters stand around it'
   for (const text of [',', ' no, no']) assert.equal(bannedTokenIn(text, [',']), ',');
   for (const text of [' ,', ',,', ',”']) assert.equal(bannedTokenIn(text, [',']), undefined);
   assert.equal(bannedTokenIn(' a\nb', ['\n']), '\n');
+  assert.equal(bannedTokenIn('🙂🙂🙂🙂🙂 sea', [' sea']), ' sea', 'a character may have two places');
 });
 
 test('a change keeps the tokens of the pieces before it', () => {
