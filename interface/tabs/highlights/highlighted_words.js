@@ -266,7 +266,7 @@ export class HighlightedWords {
 
   /** @param {HTMLElement} word that is chosen */
   #close(word) {
-    word.removeAttribute('aria-current');
+    for (const name of ['aria-current', 'aria-expanded']) word.removeAttribute(name);
     this.#still = false;
     this.#bringIntoView(word);
     this.onClose();
@@ -275,8 +275,8 @@ export class HighlightedWords {
   /** Choose a word. @param {HTMLElement | null | undefined} word */
   #open(word) {
     if (!word || this.isStale) return;
-    for (const other of findAll(this.shown, '[aria-current]')) other.removeAttribute('aria-current');
-    word.setAttribute('aria-current', 'true');
+    for (const other of findAll(this.shown, '[aria-current]')) for (const name of ['aria-current', 'aria-expanded']) other.removeAttribute(name);
+    for (const name of ['aria-current', 'aria-expanded']) word.setAttribute(name, 'true');
     this.#moveTabStop(word);
     // The card would cover the branches.
     this.#hideDetails();

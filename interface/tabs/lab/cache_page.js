@@ -60,7 +60,7 @@ class CachePage extends ExperimentPage {
     this.line.show(settled ? `Compared to depth ${depths}.` : words.progressSentence(view, all, runs), settled ? 'settled' : 'thinking', settled ? null : part);
     this.found.hidden = false;
     this.result.dataset.equal = String(view.equal);
-    const shown = find(this.result, '.verdict'), verdict = words.verdictOf(view), sentence = words.verdictSentence(view);
+    const shown = find(this.result, '.verdict'), verdict = words.verdictOf(view, settled), sentence = words.verdictSentence(view);
     find(shown, 'strong').textContent = verdict;
     find(shown, 'span').textContent = sentence;
     if (settled) this.line.announce(`${verdict}. ${sentence}`);

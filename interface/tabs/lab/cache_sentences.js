@@ -20,8 +20,8 @@ export const scaleName = compared => (compared === 'logit' ? 'largest logit' : '
 /** The same value in a sentence, told exactly. @param {string} compared */
 const scaleOf = compared => (compared === 'logit' ? `the ${scaleName(compared)} of the same prediction, whatever its sign` : `the ${scaleName(compared)} in the same prediction, that of its least likely token`);
 
-/** The answer to the question of the form, whether the cache is right. @param {CacheView} view */
-export const verdictOf = ({equal}) => (equal ? 'Yes, the cache is right' : 'No, the predictions differ');
+/** The answer to the question of the form, whether the cache is right. @param {CacheView} view @param {boolean} settled whether the run has ended */
+export const verdictOf = ({equal}, settled) => (!equal ? 'No, the predictions differ' : settled ? 'Yes, the cache is right' : 'So far yes, the cache is right');
 
 /**
  * What the verdict means. Where rounding makes another token the likeliest, texts differ although the cache is right.

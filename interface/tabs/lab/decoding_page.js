@@ -171,7 +171,7 @@ class DecodingPage extends ExperimentPage {
   #askForOdds(part) {
     const {complaint} = this;
     if (complaint) {
-      this.line.show(complaint, 'error');
+      (part === 'draws' ? this.oddsLine : this.line).show(complaint, 'error');
       return;
     }
     this.part = part;

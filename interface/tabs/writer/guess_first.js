@@ -3,6 +3,7 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
+import {branchKey} from '../../web/core/shortcuts.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
@@ -104,6 +105,11 @@ export class GuessFirst extends EventTarget {
     });
     // What is said of the guess before does not stand beside the next one.
     this.field.addEventListener('input', () => this.#say(''));
+    form.addEventListener('keydown', event => {
+      if (!branchKey(event)?.leave) return;
+      event.preventDefault();
+      draft.box.focus();
+    });
     form.addEventListener('submit', event => {
       event.preventDefault();
       this.#guess();

@@ -1,11 +1,13 @@
 // Drawings that are larger than the area in which they are scrolled.
 
+const MARGIN = 8;   // pixels at the edges of a drawing that are empty
+
 /**
- * Give an area the class `cropped` while what it holds is wider or higher than it: a sentence after it then says how to see the
+ * Give an area the class `cropped` while a part of its drawing is out of sight: a sentence after it then says how to see the
  * rest.
  * @param {Element} area
  */
 export function markCropped(area) {
   const {scrollWidth, clientWidth, scrollHeight, clientHeight} = area;
-  area.classList.toggle('cropped', scrollWidth > clientWidth || scrollHeight > clientHeight);
+  area.classList.toggle('cropped', scrollWidth - MARGIN > clientWidth || scrollHeight - MARGIN > clientHeight);
 }

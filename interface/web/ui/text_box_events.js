@@ -4,8 +4,8 @@ import {historyKey, kindOfInput} from '../core/shortcuts.js';
 import {dispatch} from './events.js';
 
 const CARET_SETTLES = 150;   // milliseconds
-/** What has a value of its own. */
-const EDITABLE = 'input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]';
+/** What has an undo of its own: what is typed. */
+const EDITABLE = 'input:not([type=radio], [type=checkbox], [type=range]), textarea, [contenteditable]';
 /** @type {Record<string, 'undo' | 'redo'>} */
 const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
 

@@ -14,8 +14,8 @@ const said = texts => texts.map(text => (Array.isArray(text) ? said(text) : text
 const view = (...steps) => ({prompt_tokens: 2, equal: steps.every(({equal}) => equal), steps, branches: ['a', 'b'], runs: [steps.length], precisions: [], energy_source: 'estimated'});
 
 test('the verdict answers the question of the form', () => {
-  assert.equal(verdictOf(view(row(1))), 'Yes, the cache is right');
-  assert.equal(verdictOf(view(row(1), row(2, {equal: false}))), 'No, the predictions differ');
+  assert.deepEqual([false, true].map(settled => verdictOf(view(row(1)), settled)), ['So far yes, the cache is right', 'Yes, the cache is right']);
+  for (const settled of [false, true]) assert.equal(verdictOf(view(row(1), row(2, {equal: false})), settled), 'No, the predictions differ');
 });
 
 test('its sentence says how many predictions were compared and how far they differ', () => {
