@@ -6,7 +6,7 @@
 /** @import {FocusPosition} from './row_keys.js' */
 /** @import {BranchViewEvent, BranchViewState, Target} from '../web/core/branch_view_state.js' */
 import {
-  INITIAL_STATE, choiceAt, describe, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce, saysRefusal,
+  INITIAL_STATE, choiceAt, describe, isBeforeChange, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce, saysRefusal,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
 import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence, refusedRowSentence} from '../web/core/branch_sentences.js';
@@ -27,6 +27,7 @@ import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {CHOICES, targetOf} from './targets.js';
 
 const WIDE = '(min-width: 761px)';   // windows in which the text stands beside the rows
+const LOW = '(max-height: 600px)';     // low windows, as in style.css
 const LINE = 24;                     // pixels of the note that must be seen
 const HELD_SPACE = 8;                // pixels between a button that is held and the note
 /** The position of the first token of the first row. */
@@ -333,8 +334,9 @@ export class BranchView {
     setAttribute(root, 'data-awaits', state.awaited !== null);
     setAttribute(root, 'data-refused', state.refusal !== null && state.refusals);
     setAttribute(this.rest, 'data-inert', old);
-    setAttribute(this.cover, 'data-stale', String(old));
-    if (old) setText(find(this.cover, '.earlier'), state.textChanged ? 'For the text before' : 'Before the change');
+    const earlier = old || (state.status.state === 'thinking' && isBeforeChange(state));
+    setAttribute(this.cover, 'data-stale', String(earlier));
+    if (earlier) setText(find(this.cover, '.earlier'), state.textChanged ? 'For the text before' : 'Before the change');
     setText(find(this.note, '.words'), note.sentence);
     setText(find(this.note, '.progress'), note.progress);
     setAttribute(this.note, 'data-of-rows', note.ofRows);
@@ -376,9 +378,17 @@ export class BranchView {
     setAttribute(root, 'data-floats', false);
     const button = pointed && pointing.button?.checkVisibility() ? pointing.button : null, isHeld = Boolean(button) && pointing.isHeld;
     if (!(button || refusal !== null || awaited || status.state === 'error') || !(isHeld || matchMedia(WIDE).matches)) return;
-    const {top, bottom, height} = note.getBoundingClientRect(), end = button?.getBoundingClientRect().bottom ?? 0;
-    const floats = isHeld ? bottom > innerHeight : top > innerHeight - LINE && (refusal !== null || end < innerHeight - height);
+    const {top, bottom} = note.getBoundingClientRect(), {top: start, bottom: end} = (button ?? root).getBoundingClientRect();
+    const isLow = matchMedia(LOW).matches;
+    let floats = isHeld || isLow ? bottom > innerHeight : top > innerHeight - LINE;
     setAttribute(root, 'data-floats', floats);
+    note.style.bottom = '';
+    // The floating note never covers the button that it is about. In a low window it stands above it.
+    if (floats && button && !isHeld && refusal === null && end >= innerHeight - note.getBoundingClientRect().height) {
+      if (isLow) note.style.bottom = `${innerHeight - start + HELD_SPACE}px`;
+      else floats = false;
+      setAttribute(root, 'data-floats', floats);
+    }
     // The note stands at the lower edge once the page is scrolled; before, it may be lower, since it never stands above the view.
     if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - (innerHeight - note.getBoundingClientRect().height)));
     // By keyboard nobody can see the rest of the note while the focus is on the button.

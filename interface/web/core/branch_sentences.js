@@ -232,7 +232,7 @@ export function coverageSubject(count, rows) {
 export function describePiece(row, piece, letters = '') {
   const kind = row.raw ? ' · raw odds' : '', {next_word: word, share, pieces} = row, name = pieceName(row, piece, letters);
   if (word && share && !isUnknown(share) && pieces?.[0] === piece && formatPercent(share) !== formatPercent(piece.odds)) {
-    return `Next word ${quotedText(letters + word.text)}: ${formatPercent(share)}, however it is spelled in tokens · ` +
+    return `Next word ${quotedText(letters + word.text)}: ${formatPercent(share)}, in any tokens · ` +
       `${name}${share.p < piece.odds.p ? ', also as the beginning of longer words' : ''}: ${formatPercent(piece.odds)} · whole row ${formatPercent(row.path)}${kind}`;
   }
   return `${capitalized(name)}: ${formatPercent(piece.odds)} after the text before it · up to here ${formatPercent(piece.upTo)} · ` +

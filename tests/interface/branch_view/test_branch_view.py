@@ -654,6 +654,20 @@ def test_the_names_of_rows_say_that_they_are_of_an_older_text_or_from_before_a_c
     assert ages() == ["from before your change"] * 3
 
 
+def test_the_coverage_of_rows_from_before_another_setting_says_so_until_the_new_rows_are_there(bench: Bench) -> None:
+    cover, earlier = bench.page.locator("#coverage"), bench.page.locator("#coverage .earlier")
+    bench.show(likely())
+    bench.set(towards="sea")
+    bench.send("state", state="thinking", note=None)
+    assert cover.get_attribute("data-stale") == "true"
+    expect(earlier).to_be_visible()
+    assert earlier.inner_text() == "Before the change"
+    bench.set(towards="")
+    assert cover.get_attribute("data-stale") == "false", "the rows are those that are wanted"
+    bench.set(temperature=0.5)
+    assert cover.get_attribute("data-stale") == "false", "the odds of the same rows are known"
+
+
 def test_what_is_left_carries_its_odds_along(bench: Bench) -> None:
     view = likely()
     bench.show(view)

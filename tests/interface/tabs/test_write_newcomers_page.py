@@ -520,6 +520,29 @@ def test_the_figures_of_a_token_are_seen_also_above_the_end_of_a_long_list(visit
     assert box["y"] + box["height"] <= 720
 
 
+def test_in_a_low_window_what_is_said_of_a_token_covers_no_more_than_the_height_of_a_row(visit: Visit) -> None:
+    page, words = visit.page, visit.page.locator("#branches .note .words")
+    page.set_viewport_size({"width": 911, "height": 512})
+    visit.type("The old keeper ")
+    visit.wait_until_settled()
+    rows = page.locator("#branches .branch")
+    top, height = rows.first.bounding_box()["y"], rows.first.bounding_box()["height"]
+    for seen in (340, 300, 250):
+        page.evaluate("y => scrollTo({top: y, behavior: 'instant'})", max(0, top + seen - 512))
+        for row in range(5):
+            if page.evaluate("innerHeight") < visit.token(row, 0).bounding_box()["y"] + 36:
+                break
+            page.mouse.move(0, 0)
+            expect(words).not_to_contain_text("whole row")
+            visit.token(row, 0).hover()
+            expect(words).to_contain_text("whole row")
+            assert visit.token(row, 0).evaluate(TOPMOST)
+            note = page.locator("#branches .note").bounding_box()
+            assert note["y"] + note["height"] <= 512, (seen, row)
+            assert note["height"] <= height + 8, (seen, row)
+            assert words.evaluate("words => words.scrollHeight <= words.clientHeight + 1"), words.inner_text()
+
+
 def test_each_panel_has_the_name_of_its_tab(visit: Visit) -> None:
     page = visit.page
     outer = ["Write", "Rewrite", "Highlights", "Type assistant", "Internals", "Lab"]

@@ -303,7 +303,7 @@ test('a row whose first piece is its next word has one figure, and another piece
 test('where a first piece and its row have different figures, both are explained', () => {
   const first = {text: " I'm", odds: {p: 0.26}, upTo: {p: 0.26}};
   const of = share => said(words.describePiece({...row, pieces: [first, piece], share: {p: share}, next_word: {text: " I'm"}}, first));
-  assert.equal(of(0.4), 'Next word “I\'m”: 40 %, however it is spelled in tokens · token “I\'m”: 26 % · whole row 1 %');
+  assert.equal(of(0.4), 'Next word “I\'m”: 40 %, in any tokens · token “I\'m”: 26 % · whole row 1 %');
   assert.equal(of(0.26), 'Token “I\'m”: 26 % after the text before it · up to here 26 % · whole row 1 %');
 });
 
