@@ -80,6 +80,16 @@ def test_the_box_is_empty_and_usable_and_the_example_says_that_it_is_stored(firs
 
 
 @pytest.mark.slow
+def test_the_example_says_that_it_is_for_the_text_before_once_the_person_writes(first: Visit) -> None:
+    expect(first.page.locator(".cover .earlier")).to_be_hidden()
+    first.type("The old keeper ")
+    expect(first.page.locator(".cover .earlier")).to_have_text("For the text before")
+    expect(first.page.locator(".cover .earlier")).to_be_visible()
+    expect(first.page.locator(".cover .stored")).to_be_hidden()
+    assert first.rows == 5
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (1366, 768), (390, 800)])
 def test_the_words_of_the_page_are_explained_below_the_example_and_on_demand_afterwards(
     first: Visit, arriving: Arriving, width: int, height: int
@@ -219,7 +229,7 @@ def test_text_typed_while_the_model_loads_gets_branches_afterwards(first: Visit,
     assert first.page.locator("#branches [data-branch]:not([data-inert])").count() == 0, (
         "the example's are not for this"
     )
-    assert first.page.locator(".cover .stored").is_visible(), "and say so, as long as they are there"
+    expect(first.page.locator(".cover .earlier")).to_be_visible()
     first.token(0, 0).click()
     assert first.page.locator("#branches[data-refused]").count() == 1
     assert first.text == "The old keeper"
