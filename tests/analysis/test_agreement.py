@@ -30,6 +30,7 @@ def common(one: list[int], other: list[int]) -> int:
     return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
 
 
+@pytest.mark.slow
 def test_a_check_says_how_far_the_big_model_agrees_in_one_pass_for_all_prompts(
     tiny_model: Model, draft_model: Model
 ) -> None:
@@ -90,6 +91,7 @@ def test_a_draft_model_generates_no_ids_that_the_bigger_model_lacks(byte_tokeniz
         generate_and_check(tiny_model, much, PROMPTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [3, 20, 25, 31, 32, 70])
 def test_past_its_context_the_big_model_agrees_with_what_its_own_stream_would_write(length: int) -> None:
     narrow, wide = (load_model(tiny_llama(400, max_position_embeddings=size, eos_token_id=None)) for size in (32, 512))

@@ -173,6 +173,7 @@ def test_bans_temperature_and_top_p_count_for_a_guess_as_they_do_for_rows(tiny_m
     check(tiny_model, line[:cut], line[cut:].split()[0], heal=bool(seed % 2), **options)
 
 
+@pytest.mark.slow
 def test_a_word_to_avoid_has_no_odds_and_the_others_gain(tiny_model: Model) -> None:
     for heal in (False, True):
         document = Document(tiny_model, "The keeper looked out over the ")

@@ -133,6 +133,7 @@ def test_failed_requests_and_sentences_are_counted_and_failed_requests_are_sent_
     assert errors_of(fail) == {"status 500": 1, "sentence: It failed.": 1}
 
 
+@pytest.mark.slow
 def test_secrets_differ_in_many_digits() -> None:
     secrets = Secrets(3)
     drawn = [secrets.draw() for _ in range(250)]

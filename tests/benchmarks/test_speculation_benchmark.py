@@ -147,6 +147,7 @@ def rows_of(shoot: DraftTree, above: tuple[int, ...] = ()) -> list[tuple[int, ..
     return [row for token_id, more in shoot.items() for row in ((*above, token_id), *rows_of(more, (*above, token_id)))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_the_trie_drafts_what_a_slow_count_drafts(seed: int) -> None:
     dice = random.Random(seed)

@@ -60,6 +60,7 @@ def joining(family: str) -> bool:
     return family not in ("gptj", "gemma2", "falcon")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", mostly_slow([family for family in CACHED if joining(family)], 6))
 def test_documents_of_one_batch_share_each_pass_and_no_odds(family: str) -> None:
     """One row of tokens, each document over its own cache: law 1 for every row of it."""
@@ -142,6 +143,7 @@ def test_where_the_cache_holds_one_document_at_a_time_a_batch_still_gives_the_sa
     assert batches[0] == batches[1]
 
 
+@pytest.mark.slow
 def test_three_hundred_texts_of_one_document() -> None:
     model = load_model(make("llama"))
     steps = list(stream_batch([Document(model, token_ids=[1, 2])] * 300, max_new_tokens=2, temperature=1.0))
@@ -200,6 +202,7 @@ def test_what_a_batch_costs_is_the_sum_of_its_documents_each_counted_once() -> N
     assert (nothing.passes, nothing.tokens, nothing.seconds, nothing.live_slots, nothing.cache_bytes) == (0, 0, 0, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"mode": "forks"}, {"mode": "best_first"}, {"until": "word"}, {"banned": {5, 60, 90}}, {"heal": True}],

@@ -26,6 +26,7 @@ def spelled(model: Model, text: str) -> tuple[int, ...]:
     return tuple(model.tokenizer(text, add_special_tokens=False).input_ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 1, 3])
 @pytest.mark.parametrize("text", [" the sea", "s", " zzz🙂", "\n"])
 def test_an_edit_keeps_the_tokens_before_it_and_is_continued_greedily(tiny_model: Model, kept: int, text: str) -> None:
@@ -93,6 +94,7 @@ def test_everything_else_leaves_out_the_beginning_of_an_edited_row(tiny_model: M
     assert other.token_ids not in [one.token_ids for one in last.result.rest]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("until", "level"), [("word", 1), ("clause", 2), ("line", 4)])
 def test_an_edited_branch_ends_at_the_first_boundary_after_the_edit(tiny_model: Model, until: Any, level: int) -> None:
     document, text = Document(tiny_model, "Once upon a time."), " the keeper.\nHe, then, sai"
@@ -209,6 +211,7 @@ def test_an_edited_row_replaces_the_row_that_was_edited(tiny_model: Model) -> No
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odds", ["tokens", "words"])
 @pytest.mark.parametrize("depth", [2, 9])
 def test_an_edited_row_stays_in_its_place_when_the_rows_are_longer_or_shorter_than_they_were(
@@ -226,6 +229,7 @@ def test_an_edited_row_stays_in_its_place_when_the_rows_are_longer_or_shorter_th
         assert last.result.coverage == pytest.approx(plain.coverage)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odds", ["tokens", "words"])
 @pytest.mark.parametrize("kept", [0, 1])
 def test_the_beginning_of_a_replaced_row_is_among_the_others_unless_a_row_has_it(
@@ -248,6 +252,7 @@ def test_the_beginning_of_a_replaced_row_is_among_the_others_unless_a_row_has_it
         assert (other.text, other.share) == expected
 
 
+@pytest.mark.slow
 def test_a_row_that_is_edited_after_its_next_word_keeps_the_word_and_its_share(tiny_model: Model) -> None:
     document = Document(tiny_model, "Once upon a time.")
     options = {"k": 3, "depth": 6, "odds": "words"}
@@ -271,6 +276,7 @@ def test_a_row_that_is_edited_after_its_next_word_keeps_the_word_and_its_share(t
                 assert last.result.rest == plain.rest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "keeps"), [(" zzz", True), (", zzz", True), ("zzz", False)])
 def test_a_row_whose_second_word_is_edited_keeps_its_next_word_unless_the_edit_lengthens_it(
     tiny_model: Model, text: str, keeps: bool

@@ -47,6 +47,7 @@ def assert_same(found: Any, alone: Any) -> None:
     assert found.options == alone.options
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", mostly_slow(FAMILIES, 1))
 @pytest.mark.parametrize("mode", mostly_slow(MODES, 3))
 def test_each_result_equals_the_documents_own_and_the_passes_are_those_of_the_longest(family: str, mode: str) -> None:
@@ -66,6 +67,7 @@ def test_each_result_equals_the_documents_own_and_the_passes_are_those_of_the_lo
     assert len(passes) == max(counts) < sum(counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "options", mostly_slow([{"heal": True}, {}, {"until": "word"}, {"heal": True, "speculate": True}], 1)

@@ -36,6 +36,7 @@ def settled(document: Document, text: str, **options: Any) -> Any:
     return document.lookahead(heal=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("text", mostly_slow(TEXTS, 1))
 def test_a_prefetched_view_equals_the_one_after_accepting_which_then_costs_no_pass(

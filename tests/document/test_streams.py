@@ -134,6 +134,7 @@ def test_what_is_known_is_not_computed_again(tiny_model: Model) -> None:
     assert ([step.token_id for step in again], again.cost.passes) == (drawn, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("speculate", mostly_slow([None, True, False, "rejection"], 1))
 def test_four_thousand_draws_of_one_token_after_the_same_text_take_one_pass(
     tiny_model: Model, speculate: bool | str | None
@@ -266,6 +267,7 @@ def test_a_word_that_the_text_had_begun_is_the_first_of_them(keeper: Model) -> N
     assert document.stream(max_words=2).write(io.StringIO()) == "pers fog"
 
 
+@pytest.mark.slow
 def test_characters_come_whole(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer), seed=5), tokenizer=byte_tokenizer)
     for seed in range(8):
@@ -276,6 +278,7 @@ def test_characters_come_whole(byte_tokenizer: Any) -> None:
         assert again.text == "naïve 🙂 " + text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"temperature": 1.2}, {"top_p": 0.8}, {"top_k": 9, "repetition_penalty": 1.3}], ids=str
 )
@@ -304,6 +307,7 @@ def test_what_is_drawn_depends_on_the_place_in_the_text_and_goes_on_after_accept
     assert [step.token_id for step in document.stream(max_new_tokens=7, seed=5)] == whole[5:]
 
 
+@pytest.mark.slow
 def test_any_sampling_option_makes_a_stream_sample(cached: Model) -> None:
     greedy = ids(cached, max_new_tokens=10)
     assert ids(cached, max_new_tokens=10, temperature=0, top_p=0.5, seed=3) == greedy
@@ -335,6 +339,7 @@ def forced_reference(model: Any, forced: list[tuple[int, ...]], size: int, ends:
     return new
 
 
+@pytest.mark.slow
 def test_forced_words_come_when_they_just_fit_and_the_text_is_greedy_before(cached: Model) -> None:
     dice = random.Random(0)
     for _ in range(40):
@@ -357,6 +362,7 @@ def test_a_text_with_forced_words_missing_does_not_end(byte_tokenizer: Any) -> N
         assert " sea" in text and " Emoji" in text
 
 
+@pytest.mark.slow
 def test_a_forbidden_string_never_comes_however_it_would_be_cut(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer), seed=1), tokenizer=byte_tokenizer)
     forbidden = ["e", "th", "ea ", "🙂", "中文"]

@@ -60,6 +60,7 @@ def views(model: Model, **options: Any) -> tuple[Lookahead, Lookahead, list[int]
     return result, closed(result, talk, document.text), document.token_ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["likely", "every_level", "best_first", "forks", "sampled", "diverse"])
 def test_shares_and_coverage_are_those_of_the_branches_as_they_are_ended(model: Model, mode: str) -> None:
     whole, shown, before = views(model, mode=mode, k=6, depth=4, cutoff=0.01, seed=3)

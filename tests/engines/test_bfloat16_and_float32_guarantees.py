@@ -55,6 +55,7 @@ def stream_steps(model: Model, prompt: list[int], **options: Any) -> list[tuple[
     return [(step.token_id, step.logprob, step.chance) for step in stream]
 
 
+@pytest.mark.slow
 @compiling
 @pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
 @pytest.mark.parametrize("length", mostly_slow([ROWS + 1, 3, ROWS - 2, ROWS, 150], 2))
@@ -67,6 +68,7 @@ def test_a_bfloat16_stream_has_the_same_bits_with_and_without_drafts(length: int
     assert stream_steps(model, prompt, speculate=True, **options) == plain
 
 
+@pytest.mark.slow
 @compiling
 @both_types
 @pytest.mark.usefixtures("amx")
@@ -88,6 +90,7 @@ def test_the_size_of_a_pass_is_limited_only_in_bfloat16_with_amx(dtype: torch.dt
     assert limit == (ROWS if amx and dtype is torch.bfloat16 else None)
 
 
+@pytest.mark.slow
 @compiling
 @both_types
 def test_without_amx_no_bit_depends_on_how_rows_are_grouped_into_passes_of_any_size(

@@ -55,6 +55,7 @@ def tree_with_holes(engine: CachedEngine) -> tuple[TokenTree, list[Node]]:
     return tree, kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [*range(1, 5), None])
 def test_predictions_are_right_after_compaction_that_fails_at_any_step(
     fault: int | None, monkeypatch: pytest.MonkeyPatch

@@ -50,6 +50,7 @@ def assert_holds(cache: FlatCache, held: list[Node]) -> None:
     assert cache.visible_below(None) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_random_operations_leave_every_node_with_its_own_keys_and_values(seed: int) -> None:
     dice = random.Random(seed)

@@ -46,6 +46,7 @@ def assert_equal_plain(hf_model: Any, nodes: list[Node], rows: torch.Tensor) -> 
         assert torch.allclose(row, expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_batch_has_at_most_8192_tokens_padding_included() -> None:
     hf_model = tiny_llama(96, max_position_embeddings=4096, eos_token_id=None)
     engine, shapes = engine_with_shapes(hf_model)

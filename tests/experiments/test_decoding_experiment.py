@@ -114,6 +114,7 @@ def test_the_odds_are_those_before_and_after_the_options(model: Model) -> None:
     assert [odds.processed > 0 for odds in strict] == [True] * 2 + [False] * 10
 
 
+@pytest.mark.slow
 def test_frequencies_of_many_draws_are_those_of_the_odds(model: Model) -> None:
     document, options = Document(model, PROMPT), DecodingOptions(temperature=0.8, top_k=12, seed=7)
     steps = list(draw_steps(document, options, 4_000))
@@ -125,6 +126,7 @@ def test_frequencies_of_many_draws_are_those_of_the_odds(model: Model) -> None:
     assert chi_square < 31.3, "11 degrees of freedom, 0.1 %"
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_the_samples_first_tokens(model: Model) -> None:
     options: Any = {"temperature": 1.3, "top_p": 0.95, "seed": 11}
     (counts,) = draw_steps(Document(model, PROMPT), DecodingOptions(**options), 50)

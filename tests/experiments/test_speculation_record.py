@@ -72,6 +72,7 @@ def check_passes(record: SpeculationRecord) -> None:
     assert at == len(record.token_ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [2, 40])
 def test_the_greedy_text_is_that_of_plain_forwards_and_its_passes_add_up(model: Model, tokens: int) -> None:
     record = speculation_record(model, PROMPT, tokens=tokens)
@@ -86,6 +87,7 @@ def test_the_greedy_text_is_that_of_plain_forwards_and_its_passes_add_up(model: 
         assert sum(one.accepted for one in record.passes) + len(record.passes) == len(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drafters", [("suffix",), ("recycled",), ("suffix", "recycled")])
 def test_a_drawn_text_is_equal_too_and_each_guess_has_its_drafters(model: Model, drafters: tuple[str, ...]) -> None:
     record = speculation_record(model, PROMPT, tokens=40, drafters=drafters, **SAMPLED)
@@ -97,6 +99,7 @@ def test_a_drawn_text_is_equal_too_and_each_guess_has_its_drafters(model: Model,
     assert named <= set(drafters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", [{}, SAMPLED])
 def test_a_smaller_model_that_often_agrees_saves_passes(
     model: Model, similar_model: Model, chosen: dict[str, Any]
@@ -117,6 +120,7 @@ def test_the_same_model_as_draft_model_is_accepted_wholly_and_wins_a_bonus_token
     assert "bonus" in {one.added.kind for one in record.passes}
 
 
+@pytest.mark.slow
 def test_drafters_that_are_wrong_change_nothing_and_every_guess_of_theirs_is_rejected(model: Model) -> None:
     right = speculation_record(model, PROMPT, tokens=20).plain_token_ids
     ids = [*Document(model, PROMPT).token_ids, *right]
@@ -138,6 +142,7 @@ def test_steps_grow_and_are_consistent_while_the_record_is_made(model: Model) ->
     assert steps[-1] == last_step(iter(steps))
 
 
+@pytest.mark.slow
 def test_a_record_is_the_same_again_whatever_passes_have_cost(model: Model) -> None:
     before = speculation_record(model, PROMPT, tokens=20, **SAMPLED)
     assert any(one.nodes for one in before.passes)
@@ -153,6 +158,7 @@ def test_an_observer_sees_the_draft_and_the_stream_stays_as_it_was(model: Model)
     assert sum(one.won for one in stream.passes) == 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["suffix", "model", "both"])
 def test_a_thousand_rejection_draws_come_as_often_as_the_exact_odds(
     model: Model, similar_model: Model, which: str

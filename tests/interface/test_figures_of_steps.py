@@ -103,6 +103,7 @@ def check_words(one: Any, final: dict[str, tuple[float, float]]) -> None:
             assert row["share"].get("atLeast") or row["share"]["p"] >= low - SHOWN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heal", mostly_slow([True, False], 1))
 def test_the_shares_of_every_step_can_be_true_together_with_odds_of_words(speller: Model, heal: bool) -> None:
     for k in (1, 5):
@@ -130,6 +131,7 @@ def check_others(one: Any, view: View) -> None:
         assert found == pytest.approx(math.fsum(firsts.values()), abs=2 * ROUNDING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", mostly_slow(["forks", "likely", "every_level", "best_first", "sampled"], 1))
 def test_the_shares_of_every_step_can_be_true_together_with_odds_of_tokens(speller: Model, mode: str) -> None:
     steps = [

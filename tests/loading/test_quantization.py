@@ -148,6 +148,7 @@ def makes(kind: str, quantize: str, folder: Path, dtype: torch.dtype) -> Any:
 
 
 # Rounded activations (eight bits on a GPU) jump where a float moves over an edge, so they are as coarse as bfloat16.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "quantize", "dtype"),
     mostly_slow(
@@ -178,6 +179,7 @@ def test_the_test_of_row_independence_detects_scales_over_all_rows() -> None:
     assert apart(hf_model, grown(2)) > 1e-3
 
 
+@pytest.mark.slow
 def test_on_a_gpu_no_outliers_are_chosen_over_all_rows_and_four_bits_round_weights_alone() -> None:
     eight, four = (quantization_config(bits, "cuda", torch.bfloat16) for bits in ("8bit", "4bit"))
     assert eight.load_in_8bit and eight.llm_int8_threshold == 0.0
@@ -222,6 +224,7 @@ def assert_unchanged(hf_model: Any, model: Model | None = None) -> None:
     assert hf_model.config.quantization_config is requested
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantize", QUANTIZE)
 def test_a_model_in_hand_that_bitsandbytes_rounded_keeps_the_laws(folder: Path, quantize: str) -> None:
     fresh, used = (rounded_by_bitsandbytes(folder, quantize, torch.bfloat16) for _ in range(2))
@@ -354,6 +357,7 @@ def test_a_model_in_hand_is_neither_rounded_nor_moved(given: dict[str, Any]) -> 
         load_model(llama(), tokenizer=None, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantize", mostly_slow([None, *QUANTIZE], 1))
 @pytest.mark.parametrize("device_map", ["auto", "sequential", "cpu", torch.device("cpu"), {"": "cpu"}])
 def test_a_device_map_goes_to_transformers(

@@ -221,6 +221,7 @@ def test_a_long_text_is_prefilled_by_the_worker_with_progress() -> None:
     shared.gpu.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"k": 3, "depth": 3}, {"mode": "sampled", "seed": 3, "k": 3, "depth": 3}, {"odds": "words", "k": 1, "depth": 2}],

@@ -52,6 +52,7 @@ def assert_shares(node: Node, row: torch.Tensor, coldest: int = 1) -> None:
             assert share == pytest.approx(expected, rel=0.01, abs=1e-5), (tenths, place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(6))
 def test_a_page_can_heat_packed_odds_to_within_one_per_cent_of_the_full_row(number: int) -> None:
     row = example_rows()[number]

@@ -94,6 +94,7 @@ def test_columns_and_batches_take_two_requests_for_all(
     remote.engine.close()  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_views_after_clicks_take_two_requests_for_many_of_them(
     server: CompletionsServer, loader: ModelLoader, tiny_model: Model
 ) -> None:

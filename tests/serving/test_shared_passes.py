@@ -123,6 +123,7 @@ def test_lookaheads_of_four_people_take_as_many_passes_as_one_and_give_the_same(
     assert all(len({node.tree for node in nodes}) == len(TEXTS) for nodes in recorder.scored)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "most"), [(GPU_LIMITS, 64), (CPU_LIMITS, 28)], indirect=["shared"])
 def test_a_pass_has_at_most_the_rows_that_are_allowed(shared: Model, most: int, recorder: Recorder) -> None:
     texts = [f"{text} {number}" for text in TEXTS for number in range(8)]

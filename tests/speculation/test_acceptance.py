@@ -59,6 +59,7 @@ def sources(kind: str, dice: random.Random) -> list[tuple[int, torch.Tensor | No
     return [*made, (2, None)] if kind == "mixed" else made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sure", "alike", "unlike", "mixed"])
 def test_a_token_comes_with_its_odds_whatever_was_drafted(kind: str) -> None:
     dice, odds = random.Random(1), odds_of(7)
@@ -69,6 +70,7 @@ def test_a_token_comes_with_its_odds_whatever_was_drafted(kind: str) -> None:
     assert abs(chi_square([counts[letter] for letter in range(LETTERS)], odds.tolist())) < 5
 
 
+@pytest.mark.slow
 def test_a_draft_is_taken_as_often_as_both_models_agree() -> None:
     """The share of drafts that hold is the sum of the smaller ones of both odds: as the paper says."""
     dice, odds, source = random.Random(2), odds_of(7), odds_of(8)

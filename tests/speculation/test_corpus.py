@@ -105,6 +105,7 @@ def test_a_folder_gives_its_texts_in_order_without_hidden_and_binary_files(tiny_
     assert corpus.name == "books"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tiny_model", "fallback_model"])
 def test_a_long_text_is_read_in_pieces_and_has_the_tokens_of_the_whole(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

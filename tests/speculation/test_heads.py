@@ -215,6 +215,7 @@ def test_training_texts_hold_the_hidden_state_that_each_token_was_sampled_from(t
     assert torch.allclose(torch.stack([values for _, values in text.candidates]), odds, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_trained_heads_are_right_far_more_often_than_untrained_ones_and_the_model_stays_bit_for_bit(
     bird: Model,
 ) -> None:
@@ -277,6 +278,7 @@ class Interrupting:
             raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_resumes_to_the_same_heads(
     bird: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

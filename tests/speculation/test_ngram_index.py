@@ -106,6 +106,7 @@ def some_steps(dice: random.Random, alphabet: int, sizes: list[int]) -> list[Any
     return steps
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 2**32),
@@ -118,6 +119,7 @@ def test_the_index_finds_what_a_full_scan_finds(seed: int, most: int, alphabet: 
     play(Patient(most), Scan(most), some_steps(dice, alphabet, sizes), dice)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     steps=st.lists(st.one_of(st.none(), st.lists(st.integers(0, 2), max_size=40)), max_size=6),

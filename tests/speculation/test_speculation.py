@@ -104,6 +104,7 @@ def test_the_text_is_the_same_with_every_drafter_alone_on_every_family(family: s
             assert drafted(model, drafters, **options) == expected, (way, team)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_the_text_is_the_same_however_it_is_drawn(tiny_model: Model, way: str) -> None:
     expected = plain(tiny_model, **WAYS[way])
@@ -112,6 +113,7 @@ def test_the_text_is_the_same_however_it_is_drawn(tiny_model: Model, way: str) -
         assert drafted(tiny_model, found[team], **WAYS[way]) == expected, team
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", mostly_slow([0, 1], 1))
 def test_a_draft_model_changes_nothing_whether_it_is_the_same_or_another(
@@ -283,6 +285,7 @@ def padded(vocabulary: int, extra: int, logit: float) -> Any:
     return hf_model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_rows_of_padding_in_a_draft_model_are_never_drafted_and_cost_no_draft(
     steady: Model, byte_tokenizer: Any, way: str

@@ -64,6 +64,7 @@ def seed_search(
     return (final + beams)[:num_return], size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ngram", mostly_slow([1, 0, 2], 1))
 @pytest.mark.parametrize(("num_return", "num_beams", "size"), [(1, 1, 6), (3, 3, 3), (2, 5, 9), (6, 6, 12), (1, 4, 20)])
 def test_the_seeds_rules_give_what_its_generate_and_filter_steps_give(
@@ -146,6 +147,7 @@ def group_search(
     return sorted((pair for some in finished for pair in some), key=lambda pair: -pair[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("groups", "group_size", "penalty", "length_penalty"),
     [(2, 1, 0.7, 1.0), (3, 2, 0.4, 0.0), (4, 1, 50.0, 1.0), (2, 3, 0.01, 2.0)],
@@ -284,6 +286,7 @@ def test_a_long_search_gives_the_slots_of_dead_beams_back() -> None:
     document.check()
 
 
+@pytest.mark.slow
 def test_nodes_of_an_older_view_below_an_abandoned_beam_stay(model: Model) -> None:
     document = Document(model, token_ids=PROMPT)
     view = document.lookahead(mode="every_level", branch_levels=3, k=5, depth=25)
@@ -331,6 +334,7 @@ def test_wrong_beam_options_raise_an_error_that_names_them(
         Document(model, token_ids=PROMPT).beam_search(**options)
 
 
+@pytest.mark.slow
 def test_forced_words_come_in_every_beam(model: Model) -> None:
     dice = random.Random(1)
     for _ in range(10):
@@ -341,6 +345,7 @@ def test_forced_words_come_in_every_beam(model: Model) -> None:
             assert all("," + ",".join(map(str, word)) + "," in text for word in forced)
 
 
+@pytest.mark.slow
 def test_beams_without_a_possible_token_are_results_only_if_they_may_end(model: Model) -> None:
     for options in ({"forced": [(5,)]}, {"min_new_tokens": 150}, {"forced": [(9, 8), (8, 9)]}):
         with pytest.raises(ValueError, match=r"After \d+ tokens the options rule every token out"):
@@ -379,6 +384,7 @@ def test_a_beam_grown_below_another_text_is_not_accepted(model: Model) -> None:
         next(steps)
 
 
+@pytest.mark.slow
 def test_searches_streams_and_views_of_one_document_forget_nothing_of_each_other(model: Model) -> None:
     drawing = [{"max_new_tokens": 30, "seed": seed, "forbidden": sorted(ENDS)} for seed in (1, 2)]
     searching = [{"num_beams": size, "max_new_tokens": 40, "min_new_tokens": 40} for size in (5, 8)]
@@ -411,6 +417,7 @@ def test_a_full_cache_raises_an_error() -> None:
         Document(small, token_ids=PROMPT * 1000).beam_search(num_beams=100, max_new_tokens=9)
 
 
+@pytest.mark.slow
 def test_beams_that_no_token_may_follow_are_complete() -> None:
     document = Document(load_model(make("llama"), tokenizer=None), token_ids=PROMPT)
     found = document.beam_search(num_beams=2, max_new_tokens=200, no_repeat_ngram_size=1)

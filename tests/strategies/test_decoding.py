@@ -177,6 +177,7 @@ def assert_same_odds(family: str, **options: Any) -> None:
     assert float((odds - warped(theirs, **options)).abs().max()) < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", some_slow(STEADY))
 def test_greedy_streams_and_beams_equal_generate(family: str) -> None:
     assert_same_text(family)

@@ -131,6 +131,7 @@ def rows(result: Any) -> list[Path]:
     return [branch.token_ids for branch in result.branches]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contrast", [0.0, 2.0, 10.0, 100.0])
 @pytest.mark.parametrize(("k", "depth"), [(4, 5), (3, 11), (5, 1), (1, 3)])
 def test_diverse_chooses_by_probability_minus_similarity(model: Any, contrast: float, k: int, depth: int) -> None:
@@ -139,6 +140,7 @@ def test_diverse_chooses_by_probability_minus_similarity(model: Any, contrast: f
     assert result.compared_by == "hidden states and words"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("floor", [0.0, 0.001, 0.01, 0.03, 0.5])
 @pytest.mark.parametrize(("k", "depth"), [(4, 5), (3, 11), (5, 1)])
 def test_surprising_chooses_likely_enough_rows_unlike_the_first(model: Any, floor: float, k: int, depth: int) -> None:

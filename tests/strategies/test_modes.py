@@ -134,6 +134,7 @@ def share_beside(odds: Odds, path: tuple[int, ...], rows: list[tuple[int, ...]])
     return odds.of(next(path[:size] for size in range(1, 9) if all(row[:size] != path[:size] for row in rows)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3, 6])
 @pytest.mark.parametrize(("cutoff", "slope"), FORKS)
 def test_forks_adds_the_row_with_the_highest_share_beside_those_it_has_until_there_are_k(
@@ -165,6 +166,7 @@ def test_no_path_that_forks_leaves_out_would_have_a_higher_share_than_a_row_it_s
         assert share_beside(odds, path, rows) <= lowest + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "width"), [(1, 1), (12, 1), (12, 4), (40, 16)])
 def test_best_first_grows_the_most_probable_frontier_nodes_within_its_budget(
     model: Any, odds: Odds, budget: int, width: int
@@ -187,6 +189,7 @@ def test_best_first_grows_the_most_probable_frontier_nodes_within_its_budget(
     assert result.cost.tokens <= len(PROMPT) + budget
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["likely", "every_level", "forks", "best_first", "diverse", "surprising"])
 def test_shares_are_of_the_distinguishing_prefix_and_add_up_to_at_most_one(model: Any, odds: Odds, mode: str) -> None:
     result = Document(model, token_ids=PROMPT).lookahead(mode=mode, k=6, depth=5, cutoff=0.02)
@@ -238,6 +241,7 @@ class Draws:
         return tuple(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("temperature", "top_p", "seed"), [(1, 1.0, 0), (0.7, 0.9, 12), (2.0, 0.5, 2**53), (0, 1.0, 4), (1.0, 1e-6, 9)]
 )
@@ -260,6 +264,7 @@ def test_sampled_streams_depend_on_their_seed_stream_and_position(
     assert paths(Document(uncached, token_ids=PROMPT).lookahead(k=5, **requested)) == expected
 
 
+@pytest.mark.slow
 def test_a_sampled_branch_continues_the_same_way_after_any_part_of_it_is_accepted(model: Any) -> None:
     requested = {"mode": "sampled", "k": 4, "temperature": 1.3, "top_p": 0.95, "seed": 5}
     long = Document(model, token_ids=PROMPT).lookahead(depth=12, **requested).branches
@@ -319,6 +324,7 @@ def test_equal_sampled_branches_are_all_returned_and_covered_once(model: Any, od
         assert result.coverage == pytest.approx(sum(shares.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "the  "])
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.5, 1.0), (0.7, 0.8), (0.0, 1.0)])
 def test_a_healed_sample_is_drawn_among_all_ways_to_go_on_from_the_typed_text(
@@ -529,6 +535,7 @@ def test_a_sample_with_bans_is_drawn_from_the_renormalised_rest(model: Any) -> N
     assert paths(result) == [(draws.token(PROMPT, stream, len(PROMPT), left),) for stream in range(5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_bans_apply_when_the_last_token_is_reopened_but_not_to_that_token(tiny_model: Model, mode: str) -> None:
     document = Document(tiny_model, "the old keep")

@@ -208,6 +208,7 @@ def speller() -> Model:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", mostly_slow(texts(12, seed=1), 5))
 def test_next_word_odds_equal_an_exhaustive_enumeration(models: list[Model], text: str) -> None:
     check(models[len(text) % len(models)], text)
@@ -225,6 +226,7 @@ def test_next_word_odds_equal_an_exhaustive_enumeration_after_200_prompts(models
         assert result.odds_error <= TOLERANCE + ROUNDING, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["Once upon a ti", "After careful ", "the lighth", "Then the"])
 def test_healed_word_odds_are_conditional_on_the_typed_text(models: list[Model], speller: Model, text: str) -> None:
     for model in (models[1], speller):
@@ -245,6 +247,7 @@ def test_banned_tokens_have_no_part_in_word_odds(models: list[Model], speller: M
         assert not banned & {i for branch in result.branches for i in branch.token_ids}
 
 
+@pytest.mark.slow
 def test_a_branch_holds_its_word_and_goes_on_with_the_likeliest_tokens(speller: Model) -> None:
     for text in ("the", "The keep", "Once upon a"):
         for depth in (1, 2, 9):

@@ -43,6 +43,7 @@ def stutterer() -> Model:
     return parrot(STUTTERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "repeated"), [("the", 1), ("and the words tore the words, and the", 1), ("ag", 1)])
 @pytest.mark.parametrize("speculate", [False, True])
 def test_a_row_that_repeats_itself_ends_there_and_says_so(
@@ -65,6 +66,7 @@ def test_a_row_that_repeats_itself_ends_there_and_says_so(
     assert again.branches == result.branches and again.cost.passes == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["likely", "forks"])
 @pytest.mark.parametrize(
     ("text", "row"),
@@ -84,6 +86,7 @@ def test_a_row_ends_at_the_same_word_whether_or_not_a_space_ends_the_text(
         assert row in [branch.text.lstrip() for branch in result.branches if branch.repeats], f"after {text + end!r}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["every_level", "forks", "best_first", "sampled"])
 def test_no_mode_grows_a_branch_after_a_repetition(mode: str) -> None:
     """A model of random weights soon runs in circles."""

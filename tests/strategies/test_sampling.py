@@ -76,6 +76,7 @@ def test_noise_at_different_seeds_streams_and_positions_is_uncorrelated() -> Non
     assert float(rows.std()) == pytest.approx(math.pi / 6**0.5, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("temperature", "top_p"), mostly_slow([(1.0, 1.0), (1.5, 0.6), (0.5, 1.0), (2.0, 1.0), (1.0, 0.8)], 2)
 )
@@ -99,6 +100,7 @@ def test_top_p_includes_the_token_that_reaches_it_and_keeps_at_least_one() -> No
     assert torch.equal(apply_top_p(ROW, 1.0), ROW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spread", "top_p"), [(5.0, 0.9), (2.0, 0.9), (1.0, 0.95), (0.1, 0.99)])
 def test_top_p_with_partial_sorting_equals_top_p_with_a_full_sort(spread: float, top_p: float) -> None:
     row = (torch.randn(20_000, generator=torch.Generator().manual_seed(0)) * spread).double().log_softmax(-1)

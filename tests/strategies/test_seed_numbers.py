@@ -110,6 +110,7 @@ SAMPLERS: list[tuple[dict[str, Any], list[float]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "law"), SAMPLERS, ids=[str(options) for options, _ in SAMPLERS])
 def test_a_hundred_thousand_draws_follow_the_law_of_each_sampler(options: dict[str, Any], law: list[float]) -> None:
     odds = apply_temperature_and_cuts(ROW, **options)

@@ -83,6 +83,7 @@ def ways_to(word: str, before: str, texts: dict[Any, float], depth: int, typed: 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["sea", "a", "se", "season", "a sea", "an"])
 @pytest.mark.parametrize("before", mostly_slow(["a se", "a sea.", "a "], 1))
 def test_a_complete_search_finds_the_exact_odds_and_the_likeliest_paths(model: Model, word: str, before: str) -> None:
@@ -106,6 +107,7 @@ def test_a_complete_search_finds_the_exact_odds_and_the_likeliest_paths(model: M
         assert word not in "".join(TEXTS[token_id] for token_id in branch.token_ids[start + 1 :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_slow(range(4), 1))
 @pytest.mark.parametrize(("budget", "width"), [(1, 1), (2, 1), (5, 2), (20, 8), (100, 16)])
 def test_the_bounds_hold_at_each_step_and_never_widen(seed: int, budget: int, width: int) -> None:
@@ -259,6 +261,7 @@ def test_a_word_needs_a_tokenizer() -> None:
         document.lookahead(towards="sea")
 
 
+@pytest.mark.slow
 def test_a_likely_path_is_found_on_which_the_word_follows_some_tokens_later(default_model: Model) -> None:
     """The word is unlikely right after " it" and " for": only the probability of the path leads there."""
     text = (

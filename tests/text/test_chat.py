@@ -53,6 +53,7 @@ def test_an_opening_equals_the_ids_that_transformers_gives(
     assert list(instruction_opening(tokenizer, instruction)) == template_ids(tokenizer, instruction)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instruction", [*INSTRUCTIONS, "Rewrite this to be shorter: the old keeper's light."])
 def test_an_opening_of_the_default_model_equals_the_ids_that_transformers_gives(
     default_model: Model, instruction: str

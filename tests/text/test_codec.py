@@ -66,6 +66,7 @@ def accept_random(document: Document, dice: random.Random, typed: str, size: int
     assert_whole("a" + inserted, decoded(tokenizer, anchor + accepted))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_inserted_pieces_concatenate_to_the_decode_for_any_unicode(tiny_model: Model, part: int) -> None:
     dice = random.Random(part)
@@ -77,6 +78,7 @@ def test_inserted_pieces_concatenate_to_the_decode_for_any_unicode(tiny_model: M
         accept_random(document, dice, typed, len(tiny_model.tokenizer))
 
 
+@pytest.mark.slow
 def test_typed_texts_survive_a_tokenizer_with_space_markers_and_byte_fallback(
     fallback_tokenizer: Any,
 ) -> None:
@@ -245,6 +247,7 @@ def test_continuations_of_the_typed_token_replace_no_other_branch_that_is_more_l
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["the old keep", "Once upon a ", "watched the s", "again and a", "the  ", "keeper'"])
 def test_healed_branches_are_the_most_likely_paths_that_begin_with_the_typed_text(tiny_model: Model, text: str) -> None:
     typed, expected = healed_reference(tiny_model, text, 5)
@@ -357,6 +360,7 @@ def test_remembered_searches_are_bounded(byte_tokenizer: Any, monkeypatch: pytes
         assert codec.tokens_containing(letter.encode()) == expected and len(codec._containing) <= 3
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_a_codec_tiles_any_text_with_the_spans_of_its_tokens(first: str, second: str) -> None:

@@ -23,6 +23,7 @@ def holds_word(word: str, text: str, after: int, final: bool) -> bool:
     return any(found.start() + len(word) > after for found in re.finditer(f"(?={pattern})", text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", WORDS)
 def test_a_word_is_found_where_a_regular_expression_finds_it(word: str) -> None:
     dice, matcher, hits = random.Random(word), WordMatcher(word), 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from lookahead_core.text.words import first_word_size
@@ -65,6 +65,7 @@ def test_the_end_of_a_text_ends_its_last_word(before: str, continuation: str, wo
 TEXTS = some.text("ab1 .,'-\"(“\n中か👍🏽\u0301\u200d#é", max_size=8)
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS, TEXTS)
 def test_a_known_end_of_a_word_stays_with_any_further_text(before: str, continuation: str, more: str) -> None:
     size = first_word_size(continuation, before)

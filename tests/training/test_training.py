@@ -330,6 +330,7 @@ def test_a_checkpoint_is_saved_every_fifteen_seconds(
     assert steps[:4] == [0, 15, 30, 45]
 
 
+@pytest.mark.slow
 def test_time_before_an_interruption_counts(bird: Model, tmp_path: Path, seconds: list[float]) -> None:
     def run(report: Callable[[str, float | None], None]) -> list[str]:
         heard: list[str] = []

@@ -92,6 +92,7 @@ def engine_of(hf_model: Any) -> CachedEngine:
     return engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 2))
 def test_through_compiled_layers_every_prediction_equals_a_plain_forward(family: str, kind: str) -> None:
     hf_model = random_model(family, saved_in_bfloat16=True)
@@ -117,6 +118,7 @@ both_types = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @both_types
 def test_a_text_has_the_same_bits_however_many_of_its_tokens_share_a_pass(dtype: torch.dtype, kind: str) -> None:
     engine, found = engine_of(random_model("llama", saved_in_bfloat16=True).to(dtype)), []
@@ -176,6 +178,7 @@ def test_layers_of_any_widths_that_fit_give_what_a_plain_forward_gives(shape: di
         assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, size))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not packs(torch.bfloat16), reason="bfloat16 is not packed here")
 def test_in_bfloat16_long_sums_and_wide_heads_are_near_to_float32_and_have_the_same_bits_in_any_pass(kind: str) -> None:
     shape = {"hidden_size": 704, "intermediate_size": 1376, "head_dim": 128, "num_attention_heads": 4}
@@ -357,6 +360,7 @@ def test_where_nothing_can_be_compiled_packed_matrices_are_used(missing: str, mo
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, 7, 1))
 
 
+@pytest.mark.slow
 @both_types
 @pytest.mark.parametrize("name", mostly_slow(WEIGHTS, 4))
 def test_wrong_weights_are_found_by_comparison_with_the_float32_reference(name: str, dtype: torch.dtype) -> None:

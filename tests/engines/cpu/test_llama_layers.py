@@ -48,6 +48,7 @@ def compiled_engine(hf_model: Any) -> CachedEngine:
     return engine
 
 
+@pytest.mark.slow
 @compiling
 @pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 2))
 @pytest.mark.parametrize("limit", mostly_slow([8, 64], 1))
@@ -95,6 +96,7 @@ def test_rotary_embedding_follows_the_position_however_far_it_is() -> None:
         assert_rows_equal_plain(hf_model, nodes, engine.evaluate(nodes))
 
 
+@pytest.mark.slow
 @compiling
 @pytest.mark.parametrize("family", mostly_slow(LLAMA_SHAPED, 2))
 @pytest.mark.parametrize("size", [12, 3 * ROWS])
@@ -105,6 +107,7 @@ def test_with_compiled_layers_trees_that_share_a_pass_are_kept_apart(family: str
     assert_rows_equal_plain(hf_model, nodes, evaluate_in_passes(engine, nodes, size, 5))
 
 
+@pytest.mark.slow
 @compiling
 @pytest.mark.parametrize("family", CACHED)
 def test_layers_are_compiled_in_exactly_the_families_of_the_llama_shape(family: str) -> None:

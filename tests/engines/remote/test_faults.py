@@ -30,6 +30,7 @@ def expected(tiny_model: Model, depth: int = 5) -> list[tuple[int, ...]]:
     return [branch.token_ids for branch in Document(tiny_model, TEXT).lookahead(k=3, depth=depth).branches]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["500", "502", "503", "429 0.05", "cut", "half", "garbage", "html", "error", "few"])
 @pytest.mark.parametrize("request_number", [0, 1])
 def test_a_fault_that_passes_changes_no_branch(

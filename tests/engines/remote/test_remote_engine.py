@@ -71,6 +71,7 @@ def assert_equal_lookaheads(one: Any, other: Any) -> None:
     assert one.coverage == pytest.approx(other.coverage, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", MODES, ids=lambda options: options["mode"])
 def test_branches_odds_and_coverage_are_those_of_the_local_engine(
     remote: Model, tiny_model: Model, options: dict[str, Any]
@@ -103,6 +104,7 @@ def test_a_level_takes_one_request_whatever_the_number_of_branches(remote: Model
     assert [len(body["prompt"]) for body in server.bodies] == [1, 4, 4, 4, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"num_beam_groups": 2, "diversity_penalty": 0.5}, {"stopping": "seed"}])
 def test_beams_are_those_of_the_local_engine(remote: Model, tiny_model: Model, options: dict[str, Any]) -> None:
     for text in prompts(3, seed=1):
@@ -185,6 +187,7 @@ def test_the_command_loads_no_draft_model_beside_a_model_on_a_server(remote: Mod
         load_draft_model(remote, {"draft_model": "little"})
 
 
+@pytest.mark.slow
 def test_with_the_odds_of_all_tokens_everything_is_as_with_the_local_engine(whole: Model, tiny_model: Model) -> None:
     assert whole.vocabulary == tiny_model.vocabulary
     for text in ("Once upon a ti", "After careful cons"):
@@ -212,6 +215,7 @@ def test_the_tail_of_a_power_law_is_found_from_its_likeliest_tokens() -> None:
         assert odds[0] == pytest.approx(hot[0] / math.fsum(hot), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("most", "options"), [(-1, {}), (20, {}), (20, {"temperature": 0.6, "top_p": 0.9}), (-1, {"banned": {104}})]
 )

@@ -78,6 +78,7 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_document_stays_on_the_server_of_its_key(
     servers: list[CompletionsServer], connect: Callable[..., Model]
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_server_that_is_killed_in_the_middle_of_lookaheads_changes_no_branch_o
     assert seconds < 2 * timed_branches(unknown)[1]
 
 
+@pytest.mark.slow
 def test_documents_return_to_a_server_that_is_back_and_a_second_loss_is_told_again(
     servers: list[CompletionsServer], connect: Callable[..., Model]
 ) -> None:
@@ -189,6 +191,7 @@ def test_a_server_that_hangs_is_left_after_the_time_limit(
     assert branches(document) == branches(Document(tiny_model, TEXT))
 
 
+@pytest.mark.slow
 def test_the_addresses_are_a_list_or_separated_by_commas(
     servers: list[CompletionsServer], byte_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +215,7 @@ def test_the_smallest_context_and_number_of_log_probabilities_count(
     assert (engine.most, engine.whole_rows, engine.most_tokens) == (20, False, 99)
 
 
+@pytest.mark.slow
 def test_servers_of_different_models_are_refused_with_a_sentence(
     servers: list[CompletionsServer], byte_tokenizer: Any, tiny_model: Model
 ) -> None:
@@ -233,6 +237,7 @@ def test_servers_of_different_models_are_refused_with_a_sentence(
     refused(f"has {tiny_model.vocabulary - 3} tokens in its vocabulary, and .* has {tiny_model.vocabulary}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
@@ -259,6 +264,7 @@ def test_a_server_that_comes_back_with_less_than_before_stays_out_and_the_reason
     assert engine.replicas.answering == 1
 
 
+@pytest.mark.slow
 def test_a_server_may_be_down_at_the_start_and_is_used_when_it_comes_if_it_serves_the_same_model(
     servers: list[CompletionsServer], connect: Callable[..., Model], byte_tokenizer: Any
 ) -> None:

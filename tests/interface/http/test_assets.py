@@ -24,6 +24,7 @@ def client() -> Iterator[TestClient]:
         yield client
 
 
+@pytest.mark.slow
 def test_every_script_is_served_unchanged_and_may_be_kept_for_good(client: TestClient) -> None:
     assert len(NAMES) > 40
     for name in NAMES:

@@ -77,6 +77,7 @@ def stop_of(url: str, page: str) -> bytes:
     return json.dumps(called).encode()
 
 
+@pytest.mark.slow
 def test_a_person_who_sends_too_much_is_refused_and_others_at_the_same_address_are_not(strict: str) -> None:
     path = "/gradio_api/component_server"
     first, second = (stop_of(strict, page) for page in PAGES[:2])
@@ -199,6 +200,7 @@ async def answers_to(source: str, url: str, path: str, count: int) -> list[tuple
     return await asyncio.gather(*(one() for _ in range(count)))
 
 
+@pytest.mark.slow
 def test_a_flood_is_refused_while_others_use_the_server_except_for_files(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def client(address: str) -> Iterator[Any]:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "given"), CALLS, ids=[name for name, _ in CALLS])
 def test_gradios_client_gets_what_the_functions_return(client: Any, model: Model, name: str, given: Any) -> None:
     assert texts_of(client.predict(**given, api_name=f"/{name}")) == texts_of(getattr(Calls(model), name)(**given))
@@ -64,6 +65,7 @@ def test_gradios_client_gets_errors_as_sentences(client: Any, name: str, given: 
         client.predict(**given, api_name=f"/{name}")
 
 
+@pytest.mark.slow
 def test_a_page_of_another_site_gets_nothing_over_gradios_routes_either(address: str) -> None:
     from gradio_client import Client
 

@@ -131,6 +131,7 @@ def test_clicks_count_as_hits_if_their_view_was_prefetched_and_typing_counts_as_
     assert found["lookahead_sessions"] == 1 and found["lookahead_people_waiting"] == 0
 
 
+@pytest.mark.slow
 def test_errors_are_counted_by_kind_and_responses_by_status(address: str) -> None:
     before = parsed(http_request(address, "GET", "/metrics")[1])
     for body in ({"text": 7}, {"text": "a", "k": 0}, {"text": "a", "secret": 1}):

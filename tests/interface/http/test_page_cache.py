@@ -113,6 +113,7 @@ def test_a_response_is_compressed_once_for_those_who_accept_it_and_never_for_oth
     assert sizes[0] == sizes[2] < 1000 and sizes[1] == sizes[3] == 5000 and app.calls == 2
 
 
+@pytest.mark.slow
 def test_the_real_page_is_the_same_at_each_request_and_names_the_address_that_was_asked(tiny_model: Model) -> None:
     with page_of(lambda report: tiny_model) as url:
         place = urlsplit(url)

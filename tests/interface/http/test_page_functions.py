@@ -28,6 +28,7 @@ def blocks() -> gr.Blocks:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [COMPONENT, f"{COMPONENT}/"])
 @pytest.mark.parametrize("payload", [{"text": "Ünï \U0001f33f", "list": [1, 2.5, None, True, {}]}, [], None, "a"])
 def test_a_server_function_gets_the_payload_and_the_request(blocks: gr.Blocks, path: str, payload: Any) -> None:

@@ -30,6 +30,7 @@ def get(address: str, path: str) -> tuple[int, Any]:
     return http_request(address, "GET", urlsplit(address).path + path)
 
 
+@pytest.mark.slow
 def test_the_page_its_scripts_and_the_calls_are_reached_under_the_path_only(outside: str) -> None:
     status, page = get(outside, "/")
     assert status == 200

@@ -59,6 +59,7 @@ def status_when_loaded(url: str, **headers: str) -> int:
     return status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path"), CLOSED)
 def test_a_stranger_gets_401(closed: str, method: str, path: str) -> None:
     status, content = http_request(closed, method, path, CALL if method == "POST" else None)

@@ -172,6 +172,7 @@ def prefetched(session: PageSession, text: str, **fields: Any) -> dict[str, Any]
     return dict(step["ahead"] for step in steps if "ahead" in step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["likely", "sampled", "forks"])
 @pytest.mark.parametrize("text", [TEXT, "The old keeper sa"])
 def test_a_prefetched_click_in_any_column_shows_the_views_of_the_request_that_follows(

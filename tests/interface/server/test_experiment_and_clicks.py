@@ -21,6 +21,7 @@ LAB = {"page": "a-page-of-the-lab", "number": 1, "revision": 1, "text": "The old
 WRITER = {"page": "a-page-of-a-writer", "k": 3, "depth": 5, "ahead": False}
 
 
+@pytest.mark.slow
 def test_a_click_waits_for_one_pass_of_an_experiment(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts the passes without the cache, by far the longest ones, between a click and its complete view."""
     events: list[str] = []

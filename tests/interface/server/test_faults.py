@@ -42,6 +42,7 @@ def fail_at(service: PageService, monkeypatch: pytest.MonkeyPatch, number: int, 
     monkeypatch.setattr(engine, "score", score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "state", "sentence"),
     [
@@ -134,6 +135,7 @@ def test_values_that_were_unused_for_longest_are_forgotten_while_all_are_too_lar
     assert forgotten == ["a"], "neither a busy one nor the one that is used"
 
 
+@pytest.mark.slow
 def test_sessions_whose_trees_are_too_large_end_and_are_rebuilt(service: PageService, tiny_model: Model) -> None:
     first, second = Page(service, "page-of-somebody-1"), Page(service, "page-of-somebody-2")
     asyncio.run(first.view("The sea", k=5, depth=20))

@@ -61,6 +61,7 @@ def test_a_guess_has_the_odds_of_rows_under_the_settings_of_the_page(service: Gu
         assert scored(service, REQUEST | {"guess": "time"} | wrong, REQUEST)["state"] == "error"
 
 
+@pytest.mark.slow
 def test_with_columns_a_guess_has_the_odds_of_the_first_one(byte_tokenizer: Any) -> None:
     tokenizer = copy.deepcopy(byte_tokenizer)
     tokenizer.chat_template = TEMPLATE
@@ -80,6 +81,7 @@ def test_a_guess_after_another_text_or_prompt_is_unknown(service: GuessService) 
         assert scored(service, REQUEST | {"guess": "time"} | other) == {"unknown": True}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guess", [None, 7, ["time"], {}, "", "  ", "a" * 81])
 def test_a_guess_that_is_no_word_gets_a_sentence(service: GuessService, guess: Any) -> None:
     answer = scored(service, REQUEST | {"guess": guess})

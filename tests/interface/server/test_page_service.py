@@ -673,6 +673,7 @@ def in_the_template(tokenizer: Any, messages: list[dict[str, str]], role: str, t
     return list(tokenizer(whole.removesuffix(sign), add_special_tokens=False).input_ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["The light, the sea,", "Once.", ""])
 @pytest.mark.parametrize(("role", "before"), [("user", 0), ("assistant", 1), ("user", 2), ("assistant", 2)])
 def test_an_unfinished_message_of_either_role_is_continued(

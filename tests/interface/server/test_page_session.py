@@ -122,6 +122,7 @@ def test_the_final_view_is_that_of_a_healed_lookahead_of_the_requested_depth(tin
         assert (last["state"], last["note"]) == ("settled", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["The sea.", "He saw the ship"], ids=["whole", "re-opened"])
 def test_at_another_temperature_the_rows_are_those_of_tokens_at_temperature_1(tiny_model: Model, text: str) -> None:
     def view(odds: str, **fields: Any) -> Any:

@@ -163,6 +163,7 @@ def test_a_long_text_is_evaluated_in_chunks_with_progress(service: PageService) 
     assert {whole for _, whole in reading} == {total} and all(read <= total for read, _ in reading)
 
 
+@pytest.mark.slow
 def test_bad_input_gets_a_sentence(service: PageService) -> None:
     for given, words in [
         ({"text": 5}, "must be a string"),

@@ -78,6 +78,7 @@ def test_rounding_gives_excluded_tokens_no_probability() -> None:
     assert odds_as_json(odds, None)["others"] == [0.25, 0.0]
 
 
+@pytest.mark.slow
 def test_ten_thousand_draws_come_as_often_as_the_odds_say(model: Model) -> None:
     view = last_view(news_of(model, "draws"))
     assert view["draws"]["number"] == DRAWS == 10_000

@@ -93,6 +93,7 @@ def test_step_3_states_how_the_temperature_changes_the_odds(default_model: Model
     assert run_of(3)["temperature"] == 2
 
 
+@pytest.mark.slow
 def test_step_4_states_the_greedy_text_and_the_best_beam(default_model: Model) -> None:
     found, stated = decoded(default_model, 4), figures()
     greedy, best = (next(text for text in found.texts if text.method == method) for method in ("greedy", "beam"))

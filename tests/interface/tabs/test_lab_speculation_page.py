@@ -42,6 +42,7 @@ def last_view(news: list[Any]) -> Any:
     return [one["view"] for one in news if "view" in one][-1]
 
 
+@pytest.mark.slow
 def test_a_request_is_answered_with_the_passes_of_the_same_text(model: Model) -> None:
     view = last_view(news_of(model))
     stream = Document(model, PROMPT).stream(max_new_tokens=20, speculate=False, temperature=0.7, seed=5)
@@ -64,6 +65,7 @@ def test_a_draft_model_drafts_where_the_request_asks_for_it(model: Model, draft_
     assert view["equal"] is True and len(view["passes"]) < 20
 
 
+@pytest.mark.slow
 def test_a_thousand_draws_come_as_often_as_the_odds_say(model: Model, draft_model: Model) -> None:
     chosen = OPTIONS | {"part": "draws", "model": True, "recycled": False}
     view = last_view(news_of(model, draft_model=draft_model, experiment=chosen))

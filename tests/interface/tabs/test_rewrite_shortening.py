@@ -62,6 +62,7 @@ def test_a_payload_that_is_no_object_gets_a_sentence(loader: ModelLoader, wrong:
     asyncio.run(Shortening(loader).stop_shortening(wrong))
 
 
+@pytest.mark.slow
 def test_a_page_can_stop_it_and_a_newer_call_of_a_page_stops_the_older_one(byte_tokenizer: Any) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer), max_position_embeddings=4096), tokenizer=byte_tokenizer)
     loader = ModelLoader(lambda report: model)
