@@ -8,7 +8,7 @@ import {appendNew, childrenOf, find, make, setAttribute, setSpokenText, setText,
 import {paintFigure} from './paint_rows.js';
 import {isChoosable} from '../web/core/branch_view_state.js';
 import {areAdded} from '../web/core/shares.js';
-import {steeringSentence} from '../web/core/word_odds.js';
+import {STEERING_MEANING, steeringSentence} from '../web/core/word_odds.js';
 
 /**
  * @param {HTMLElement} cover
@@ -28,9 +28,11 @@ export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   setSpokenText(without, caption, spokenSentence(caption));
   setAttribute(without, 'data-tip', bannedSentence(drawn) || null);   // also what is cut off at its end
   without.hidden = !caption;
-  const odds = find(cover, '.word-odds');
-  setText(odds, steeringSentence(drawn));
-  odds.hidden = !drawn.word;
+  const odds = find(cover, '.word-odds'), steering = steeringSentence(drawn);
+  setText(odds, steering);
+  setAttribute(odds, 'data-tip', `${steering}\n${STEERING_MEANING}`);   // also what is cut off at its end
+  setAttribute(odds, 'aria-description', STEERING_MEANING);
+  odds.hidden = !steering;
   trimChildren(stack, own.length);
   const slices = childrenOf(stack), added = areAdded(own);
   own.forEach((row, index) => {

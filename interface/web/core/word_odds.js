@@ -31,6 +31,10 @@ export function wordSentence({word, within, low, high}, reached, {searching = fa
 export const steeringSentence = ({word, rows, growing, wanted}) =>
   (word ? wordSentence(word, rows.some(row => row.branch?.word), {searching: growing, banned: wanted?.banned}) : '');
 
+/** What the odds of the word count. */
+export const STEERING_MEANING = 'The chance of all ways that were found, with the word’s end. It may be more than the rows hold: only the likeliest ways are rows. ' +
+  'It may be less: the share of a row also counts longer words that begin with the word. What was not looked at may lead there too: an upper bound counts all of it, and is shown up to 50 %.';
+
 /** @param {number} high */
 function limitClause(high) {
   if (high > USEFUL_BOUND) return '';

@@ -122,6 +122,36 @@ def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit,
         visit.page.set_viewport_size({"width": 1280, "height": 720})
 
 
+@pytest.mark.parametrize("size", [(911, 512), (1366, 768)])
+@pytest.mark.parametrize("bans", [1, 5])
+def test_beside_banned_tokens_what_odds_of_words_need_moves_no_row(
+    visit: Visit, size: tuple[int, int], bans: int
+) -> None:
+    page, need = visit.page, visit.page.locator("#controls .words-need")
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    try:
+        show_words(visit)
+        for _ in range(bans):
+            page.locator("#branches .branch .token").first.focus()
+            page.keyboard.press("Delete")
+            visit.wait_until_asked()
+            visit.wait_until_settled()
+        chips = page.locator("#controls .never button")
+        expect(chips).to_have_count(bans)
+        around = "#controls :is(.more-settings summary, .settings-row *), #branches .branch"
+        before = page.locator(around).evaluate_all(PLACES)
+        put(visit, "temperature", "0.7")
+        expect(need).to_have_text("Odds of words need temperature 1.")
+        assert page.locator(around).evaluate_all(PLACES) == before
+        left, right, top, bottom = need.evaluate_all(PLACES)[0]
+        for at in [*before, *page.locator("#controls .never").evaluate_all(PLACES)]:
+            assert at[1] <= left or at[0] >= right or at[3] <= top or at[2] >= bottom or at[0] == at[1]
+        shown = page.locator("#controls .never").evaluate("line => line.getBoundingClientRect().right")
+        assert chips.first.evaluate("chip => chip.getBoundingClientRect().right") <= shown, "a whole one is in sight"
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
 @pytest.mark.parametrize("text", [PROMPT + " sea.", "The captain of the ship was called "])
 def test_at_another_temperature_the_rows_and_figures_are_those_of_tokens(visit: Visit, text: str) -> None:
     branches = visit.page.locator("#branches [data-branch]")

@@ -51,6 +51,58 @@ def test_towards_a_word_the_rows_lead_to_it_and_the_head_says_how_likely_it_is(v
     assert "Rows are no longer steered by a word." in " ".join(visit.page.evaluate("spoken"))
 
 
+FIRST_ROW = "() => document.querySelector('#branches .branch').getBoundingClientRect().top + scrollY"
+"""Its place in the page: a new focus may scroll."""
+STEER = """word => {
+  const field = document.querySelector('#steer-word');
+  field.value = word;
+  field.dispatchEvent(new Event('input', {bubbles: true}));
+}"""
+"""Typing into the field would scroll to it."""
+RECORD_PLACES = f"""() => {{
+  window.places = [];
+  const note = () => places.push(({FIRST_ROW})());
+  note();
+  new MutationObserver(note).observe(document.querySelector('#coverage'), {{
+    attributes: true, characterData: true, childList: true, subtree: true,
+  }});
+}}"""
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (911, 512), (390, 844)])
+def test_the_odds_of_a_word_to_steer_by_move_no_row(visit: Visit, size: tuple[int, int]) -> None:
+    odds, page = visit.page.locator("#coverage .word-odds"), visit.page
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    try:
+        page.locator(".more-settings").evaluate("details => { details.open = true; }")
+        visit.type(PROMPT)
+        visit.wait_until_settled()
+        page.evaluate(RECORD_PLACES)
+        for word in ("sea", "an extraordinarily improbable wish", ""):
+            page.evaluate(STEER, word)
+            visit.wait_until_asked()
+            visit.wait_until_settled()
+            if not word:
+                expect(odds).to_be_hidden()
+                continue
+            expect(odds).to_contain_text(f"“{word}”")
+            assert odds.inner_text() in odds.get_attribute("data-tip"), "also what is cut off at its end"
+        assert len(page.evaluate("places")) > 2
+        assert len(set(page.evaluate("places"))) == 1
+        page.evaluate(STEER, "sea")
+        visit.wait_until_asked()
+        visit.wait_until_settled()
+        visit.token(1, 0).evaluate("token => token.focus({preventScroll: true})")
+        page.keyboard.press("Delete")
+        expect(page.locator("#coverage .without")).to_contain_text("without “")
+        visit.wait_until_asked()
+        visit.wait_until_settled()
+        expect(odds).to_contain_text("“sea”")
+        assert len(set(page.evaluate("places"))) == 1, "nor with a banned token"
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_a_word_that_is_taken_away_before_its_rows_are_there_steers_nothing(visit: Visit) -> None:
     visit.type(PROMPT)
     visit.wait_until_settled()
