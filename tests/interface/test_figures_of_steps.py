@@ -88,6 +88,8 @@ def check_together(one: Any, error: float = ROUNDING) -> None:
     assert bound == bool(one["rest"].get("bound"))
     if bound and not least:
         assert 1 - LEAST_LEFT <= one["coverage"]["p"] <= total + ROUNDING, "a bound, where the rows hold nearly all"
+    elif least and not one["coverage"]["p"]:
+        assert bound, "nothing is said of the coverage while a share is being computed"
     else:
         assert least == bound
         assert one["coverage"]["p"] == pytest.approx(min(1, total), abs=ROUNDING)

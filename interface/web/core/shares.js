@@ -97,21 +97,23 @@ export const isCertain = ({error}) => error <= MOST_WORD_ERROR;
 /** @type {(word: {share: number, error: number}) => number} the least that its share can be */
 const leastShare = ({share, error}) => (share - error > ROUNDING ? share - error : 0);
 
+/** @type {Odds} in place of odds that are being computed: a bound that still moves would be read as the result */
+const NOT_YET = {p: 0, atLeast: true};
+
 /**
  * Lower bound of a word's share, where the share is known less exactly than `MOST_WORD_ERROR`.
  * @param {{share: number, error: number}} word
- * @param {boolean} isFinal whether the search for words has ended
- * @returns {Odds} with the lower bound as `p`; once the search has ended and `p` is 0, with the upper bound as `most`
+ * @returns {Odds} with the lower bound as `p`; if that is 0, with the upper bound as `most`
  */
-function boundedShare(word, isFinal) {
+function boundedShare(word) {
   const p = leastShare(word), most = word.share + word.error;
-  return {p, atLeast: true, ...(isFinal && !p && most < 1 ? {most} : {})};
+  return {p, atLeast: true, ...(!p && most < 1 ? {most} : {})};
 }
 
 /**
  * Give each row the share of its next word, as the view has it. Where it is not known well, the share is the least that
- * it can be: spellings that may still become several words would else count for each of them. Words exclude each other,
- * so together they hold the sum.
+ * it can be: spellings that may become several words would else count for each of them. Until the search has ended, nothing is
+ * known of such a share, nor of the coverage. Words exclude each other, so together they hold the sum.
  * @param {Row[]} rows
  * @param {boolean} isFinal whether the search for words has ended
  * @returns {Odds} what all rows hold together
@@ -122,11 +124,11 @@ export function setWordShares(rows, isFinal) {
   for (const row of rows) {
     const {next_word: word} = row.branch;
     if (!word) continue;
-    const share = isCertain(word) && possible ? {p: word.share} : boundedShare(word, isFinal);
+    const share = isCertain(word) && possible ? {p: word.share} : isFinal ? boundedShare(word) : NOT_YET;
     Object.assign(row, {next_word: word, share, rawShare: Math.log(word.share), cut: false});
   }
   const {p} = oddsOfAny(rows.map(row => row.share));
-  return rows.some(row => row.share.atLeast) ? {p, atLeast: true} : {p, bound: rows.some(row => row.share.bound)};
+  return rows.some(row => row.share.atLeast) ? (isFinal ? {p, atLeast: true} : NOT_YET) : {p, bound: rows.some(row => row.share.bound)};
 }
 
 /** @param {number[]} numbers */

@@ -120,16 +120,18 @@ test('at other temperatures a view has rows and odds of tokens, also where the l
   assert.ok(!coversSettings(tokens, {odds: 'words', temperature: 1}) && coversSettings(tokens, {odds: 'words', temperature: 0.7}));
 });
 
-test('a share that is not known yet is the least that it can be, and the rows keep the server’s order', () => {
+test('while rows grow, a share that is not known yet has no figure, nor has what the rows hold together', () => {
   const view = wordView();
   view.branches.forEach((branch, index) => { branch.next_word = {...branch.next_word, ...[{share: 0.43, error: 0.43}, {share: 0.44, error: 0.43}, {share: 0.2, error: 0}][index]}; });
+  const figures = growing => {
+    const {rows, coverage, rest} = shapeRows(view, {odds: 'words'}, null, growing);
+    return [...rows.map(({share}) => share), coverage, rest].map(odds => formatKnown(odds).replaceAll('\u00a0', ' '));
+  };
+  assert.deepEqual(figures(true), ['…', '…', '20 %', '…', '…']);
+  assert.deepEqual(figures(false), ['≤ 86 %', '≥ 1 %', '20 %', '≥ 21 %', '≤ 79 %'], 'once the search has ended, bounds are the result');
   const drawn = shapeRows(view, {odds: 'words'}, null, true);
-  assert.deepEqual(drawn.rows.map(({share}) => [rounded(share.p), Boolean(share.atLeast)]), [[0, true], [0.01, true], [0.2, false]]);
-  near(drawn.coverage.p, 0.21, 'coverage');
-  assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.rest.p), rounded(drawn.wordError)], [true, true, 0.79, 0]);
-  assert.deepEqual(drawn.rows.map(({share}) => formatKnown(share).replace('\u00a0', ' ').replace('\u00a0', ' ')), ['…', '≥ 1 %', '20 %']);
-  assert.match(shareLabel(drawn.rows[0]), /^The chance of this next word, “.+”, is not known yet$/);
-  assert.match(summarySentence({state: 'settled'}, drawn), /comes next: a word \(known to ±0\.001\u00a0% or better; ≥: at least so much\), as/);
+  assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.wordError)], [true, true, 0]);
+  for (const row of drawn.rows.slice(0, 2)) assert.match(shareLabel(row), /^The chance of this next word, “.+”, is not known yet$/);
   assert.equal(shapeRows(view, {odds: 'words', order: 'path'}).rows.length, 3);
 });
 
