@@ -89,13 +89,16 @@ export const formatKnown = odds =>
 /** A text with a capital first letter. @param {string} text */
 export const capitalized = text => text.charAt(0).toUpperCase() + text.slice(1);
 
+const BREAKS = /↵{2,}(?![\p{L}\p{N}↵])/gu;   // before a letter or a digit, a number would read as a part of the text
+
 /**
- * A text with signs for line breaks, tabs, spaces without any other characters, and characters without any width.
+ * A text with signs for line breaks, tabs, spaces without any other characters, and characters without any width. Of several
+ * line breaks the number is shown: “↵×2” is told from “↵” at a glance.
  * @param {string} text
  */
 export function visibleText(text) {
-  const signed = text.replace(/\n/g, '↵').replace(/\r/g, '␍').replace(/\t/g, '⇥');
-  if (/^[ ↵␍⇥]+$/.test(signed)) return signed.replace(/ /g, '␣');
+  const signed = text.replace(/\n/g, '↵').replace(BREAKS, breaks => `↵×${breaks.length}`).replace(/\r/g, '␍').replace(/\t/g, '⇥');
+  if (/^[ \n\r\t]+$/.test(text)) return signed.replace(/ /g, '␣');
   if (/^[\p{C}\p{Z}\p{M}]+$/u.test(signed) && (!/^\p{M}+$/u.test(signed) || /^\p{DI}+$/u.test(signed)))
     return [...signed].map(sign => `U+${sign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`).join(' ');
   return signed;

@@ -62,9 +62,15 @@ test('numbers are written with commas, counts with the right plural', () => {
 
 test('line breaks and tabs have signs', () => assert.equal(visibleText('a\nb\r\tc\n'), 'a↵b␍⇥c↵'));
 
+test('several line breaks have their number, which is no part of a text after them', () => {
+  assert.deepEqual(['\n', '\n\n', '\n\n\n', ' \n\n', '.\n\n', '\n\n  ', '\n\n"'].map(visibleText), ['↵', '↵×2', '↵×3', '␣↵×2', '.↵×2', '↵×2␣␣', '↵×2"']);
+  assert.deepEqual(['\n\nThe', '\n\n\n2'].map(visibleText), ['↵↵The', '↵↵↵2']);
+  assert.deepEqual(['\n', '\n\n'].map(text => words.spokenText(text)), ['line break', 'line break, line break']);
+});
+
 test('spaces have signs only where there is nothing else', () => {
   assert.deepEqual([' ', '   ', ' a ', ''].map(visibleText), ['␣', '␣␣␣', ' a ', '']);
-  assert.deepEqual([' \n', '\n\n', '\n  ', ' \t'].map(visibleText), ['␣↵', '↵↵', '↵␣␣', '␣⇥'], 'a line break after a space is another token');
+  assert.deepEqual([' \n', '\n\n', '\n  ', ' \t'].map(visibleText), ['␣↵', '↵×2', '↵␣␣', '␣⇥'], 'a line break after a space is another token');
 });
 
 test('characters that cannot be seen are named where there is nothing else', () => {
