@@ -48,8 +48,7 @@ export function otherBeginnings(view, rows, odds) {
 /**
  * The likeliest words that no row begins with, those of branches that are not shown among them, and what edited rows that
  * begin alike leave of their beginning. The share is an upper bound where it is not known whether a word goes on, and never
- * more than `left`, what the rows leave. The likeliest is first, where half of an upper bound is taken as the share: the bound
- * is that of all words with this beginning together.
+ * more than `left`, what the rows leave. The order is that of these figures, bounds among them.
  * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
  */
 export function otherWords(view, rows, left) {
@@ -63,8 +62,7 @@ export function otherWords(view, rows, left) {
     const p = bound ? Math.min(share + error, left) : share;
     return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
   });
-  const likely = (/** @type {DrawnOther} */ {odds: {p, bound}}) => (bound ? p / 2 : p);
-  return [...words, ...otherwise].sort((one, other) => likely(other) - likely(one));
+  return [...words, ...otherwise].sort((one, other) => other.odds.p - one.odds.p);
 }
 
 /**

@@ -102,12 +102,12 @@ test('the share of another word is a bound where its error is more than a tenth 
   assert.equal(odds(0.05, 0.01).bound, true);
 });
 
-test('other words are ordered by their share, of which a bound counts as half', () => {
+test('other words are in the order of their figures, bounds among them', () => {
   const rest = (text, share, error) => ({ids: [text.length], logprobs: [-1], text, end: false, next_word: {text, share, error, tokens: 1}});
   const words = [rest(' at', 0.0138, 0.0122), rest(' a', 0.0016, 0.0005), rest('…', 0.007, 0), rest(' abandoned', 0.008, 0.0475), rest(' put', 0.041, 0.0005)];
   const others = otherWords({branches: [], rest: words}, [], 0.5);
-  assert.deepEqual(others.map(({text}) => text), [' put', ' abandoned', ' at', '…', ' a']);
+  assert.deepEqual(others.map(({text}) => text), [' abandoned', ' put', ' at', '…', ' a']);
   assert.deepEqual(others.map(({odds}) => [odds.p.toFixed(4), Boolean(odds.bound)]), [
-    ['0.0410', false], ['0.0555', true], ['0.0260', true], ['0.0070', false], ['0.0021', true],
+    ['0.0555', true], ['0.0410', false], ['0.0260', true], ['0.0070', false], ['0.0021', true],
   ]);
 });
