@@ -53,9 +53,9 @@ export function wordsNeed({odds, mode, towards, avoid, temperature = 1, top_p: t
  */
 function shareSentence(drawn) {
   const {firsts, wanted, wordError = null} = drawn;
-  const signs = drawn.rows.map(({share}) => (share?.most !== undefined ? '; ≤: at most so much' : share?.atLeast ? '; ≥: at least so much' : ''));
+  const signs = drawn.rows.map(({share}) => (share?.most !== undefined ? '; ≤ means at most' : share?.atLeast && !isUnknown(share) ? '; ≥ means at least' : ''));
   const bounds = [...new Set(signs)].sort().join('');
-  const bold = wordError !== null ? `a word (known to ${formatError(wordError)} or better${bounds})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for, which may go on as a longer word' : 'all up to where it differs from the other rows';
+  const bold = wordError !== null ? `a word (exact to ${formatError(wordError)}${bounds})` : firsts ? 'a token' : wanted.towards ? 'all up to the word you look for, which may go on as a longer word' : 'all up to where it differs from the other rows';
   return `A row’s share is the chance that its part in bold comes next: ${bold}, ${samplingClause(wanted)}${withoutBanned(drawn)}${unfinishedClause(drawn)}.`;
 }
 
@@ -272,8 +272,9 @@ export function progressSentence(reading, growing, asked) {
   const lengths = growing ? growing.filter(row => !row.extra && !row.ended && !row.repeats).map(row => row.branch.ids.length - tokensOfDepth(row, 0)) : [];
   if (!lengths.length) return '';
   const most = asked?.depth ?? Infinity, [least, deepest] = [Math.min(...lengths), Math.max(...lengths)].map(length => Math.max(0, Math.min(length, most)));
+  if (least === most) return 'Computing the odds …';
   const length = asked && (!asked.until || asked.until === 'tokens') ? `${least} of ${formatCount(asked.depth, 'token')}` : formatCount(least, 'token');
-  return `Rows: ${deepest > least ? 'at least ' : ''}${length} so far`;
+  return `Growing: ${deepest > least ? 'at least ' : ''}${length}`;
 }
 
 /**

@@ -1395,7 +1395,7 @@ def test_each_state_of_the_branch_view_has_a_sentence(bench: Bench) -> None:
     bench.show(None, state="thinking", reading=[512, 2000])
     assert "Reading: 512 of 2,000 tokens" in bench.note
     bench.show(likely(5, 3) | {"asked": ASKED | {"depth": 7}}, state="thinking")
-    assert "Rows: 3 of 7 tokens so far" in bench.note
+    assert "Growing: 3 of 7 tokens" in bench.note
     bench.send("state", state="paused", note=None)
     assert bench.page.get_attribute("#branches", "data-state") == "paused" and "Paused" in bench.note
     bench.show(None, state="error", note="The model has gone.")

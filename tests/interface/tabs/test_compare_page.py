@@ -721,7 +721,7 @@ def test_while_rows_grow_the_note_of_a_column_is_as_wide_as_the_column(compare: 
     widths = compare.branches(0).evaluate("""view => {
       const words = view.querySelector('.note .words'), progress = view.querySelector('.note .progress');
       words.textContent = 'A row’s share is the chance that its part in bold comes next, as the model gives it.';
-      progress.textContent = 'Rows: at least 3 of 40 tokens so far';
+      progress.textContent = 'Growing: at least 3 of 40 tokens';
       return [words, view].map(one => one.getBoundingClientRect().width);
     }""")
     assert widths[0] > 0.8 * widths[1]

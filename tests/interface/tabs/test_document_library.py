@@ -786,10 +786,10 @@ def test_words_and_chosen_words_are_counted_in_any_script(tab: Tab) -> None:
     tab.fill("The old lighthouse keeper climbed the stairs")
     tab.accept(" for the last time.")
     tab.type(" At the top he")
-    tab.find(".count").get_by_text("15 words · 4 chosen").wait_for()
+    tab.find(".count").get_by_text("15 words, 4 from rows").wait_for()
     assert tab.find(".strip .of-chosen").count() == 1
     tab.fill("中文 и ещё don't")
-    tab.find(".count").get_by_text("5 words · 0 chosen").wait_for()
+    tab.find(".count").get_by_text("5 words, 0 from rows").wait_for()
 
 
 def test_every_target_is_large_enough_and_the_toolbar_fits_a_phone(tab: Tab) -> None:

@@ -57,8 +57,8 @@ def test_rows_show_the_likeliest_next_words_with_their_odds(visit: Visit, defaul
         assert [word for word, _ in rows(visit)] == [word.text for word in expected]
         assert [share for _, share in rows(visit)] == pytest.approx([word.probability for word in expected], abs=1e-3)
         caption = visit.page.locator("#branches .note").inner_text()
-        assert "A row’s share is the chance that its part in bold comes next: a word (known to ±" in caption
-        assert re.search(r"\(known to ±0\.(1|01|001)\u00a0% or better", caption)
+        assert "A row’s share is the chance that its part in bold comes next: a word (exact to ±" in caption
+        assert re.search(r"\(exact to ±0\.(1|01|001)\u00a0%", caption)
         label = visit.page.locator("#branches [data-branch='0']").get_attribute("aria-label")
         assert f"chance of this next word, “{letters}{expected[0].text.strip()}”" in label
         visit.control("odds").select_option("tokens")

@@ -138,21 +138,21 @@ test('progress says first how far the text is read', () => {
 });
 
 test('progress says how deep all growing rows are', () => {
-  assert.equal(words.progressSentence(null, [grown(3), grown(3)], {depth: 7}), 'Rows: 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Rows: 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3), grown(2, {repeats: true})], {depth: 7}), 'Rows: 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 2}]})], {depth: 7}), 'Rows: 2 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Rows: 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(8, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Rows: 7 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Rows: 0 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Rows: 3 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(3)], {depth: 7}), 'Growing: 3 of 7 tokens');
+  assert.equal(words.progressSentence(null, [grown(3), grown(2, {ended: true}), grown(1, {extra: true})], {depth: 7, until: 'tokens'}), 'Growing: 3 of 7 tokens');
+  assert.equal(words.progressSentence(null, [grown(3), grown(2, {repeats: true})], {depth: 7}), 'Growing: 3 of 7 tokens');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 2}]})], {depth: 7}), 'Growing: 2 of 7 tokens');
+  assert.equal(words.progressSentence(null, [grown(3, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Growing: 3 of 7 tokens');
+  assert.equal(words.progressSentence(null, [grown(8, {healed: true, pieces: [{tokens: 1}]})], {depth: 7}), 'Computing the odds …');
+  assert.equal(words.progressSentence(null, [grown(0, {healed: true})], {depth: 7}), 'Growing: 0 of 7 tokens');
+  assert.equal(words.progressSentence(null, [grown(3)], {depth: 40, until: 'word'}), 'Growing: 3 tokens');
 });
 
 test('progress says “at least” where a row is deeper than another', () => {
-  assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Rows: at least 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(3), grown(5, {ended: true})], {depth: 7}), 'Rows: 3 of 7 tokens so far');
-  assert.equal(words.progressSentence(null, [grown(1), grown(2)], {depth: 40, until: 'word'}), 'Rows: at least 1 token so far');
-  assert.equal(words.progressSentence(null, [grown(7), grown(8)], {depth: 7}), 'Rows: 7 of 7 tokens so far');
+  assert.equal(words.progressSentence(null, [grown(3), grown(5)], {depth: 7}), 'Growing: at least 3 of 7 tokens');
+  assert.equal(words.progressSentence(null, [grown(3), grown(5, {ended: true})], {depth: 7}), 'Growing: 3 of 7 tokens');
+  assert.equal(words.progressSentence(null, [grown(1), grown(2)], {depth: 40, until: 'word'}), 'Growing: at least 1 token');
+  assert.equal(words.progressSentence(null, [grown(7), grown(8)], {depth: 7}), 'Computing the odds …');
 });
 
 test('a row says why it stops, where that is no ending', () => {

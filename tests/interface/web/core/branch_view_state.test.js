@@ -325,7 +325,7 @@ test('a refusal says the reason that is given, and is announced again when it is
 
 test('a growing view of the present text says how deep it is; an older one does not', () => {
   const growing = run([{type: 'settings', settings: SETTINGS}, show(1, likelyView(), {state: 'thinking'})]);
-  assert.equal(noteOf(growing).progress, 'Rows: 5 of 5 tokens so far');
+  assert.equal(noteOf(growing).progress, 'Computing the odds …');
   assert.equal(noteOf(run([{type: 'expect', revision: 2}], growing)).progress, '');
   assert.equal(noteOf(run([show(2, null, {reading: [3, 10]})], growing)).progress, 'Reading: 3 of 10 tokens');
   assert.equal(noteOf(settled()).progress, '');
@@ -352,7 +352,7 @@ test('rows from before a ban or another word to avoid may leave out others, and 
 
 test('rows that only have to grow say how long they will be', () => {
   const longer = run([{type: 'settings', settings: {...SETTINGS, depth: 9}}, {type: 'expect', revision: 1}], settled());
-  assert.equal(noteOf(longer).progress, 'Rows: 5 of 9 tokens so far');
+  assert.equal(noteOf(longer).progress, 'Growing: 5 of 9 tokens');
   assert.match(noteOf(longer).sentence, /^A row’s share is/);
 });
 

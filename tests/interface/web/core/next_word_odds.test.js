@@ -131,6 +131,7 @@ test('while rows grow, a share that is not known yet has no figure, nor has what
   assert.deepEqual(figures(false), ['≤ 86 %', '≥ 1 %', '20 %', '≥ 21 %', '≤ 79 %'], 'once the search has ended, bounds are the result');
   const drawn = shapeRows(view, {odds: 'words'}, null, true);
   assert.deepEqual([drawn.coverage.atLeast, drawn.rest.bound, rounded(drawn.wordError)], [true, true, 0]);
+  assert.match(summarySentence({state: 'thinking'}, drawn), /a word \(exact to ±0\.001\u00a0%\), as/);
   for (const row of drawn.rows.slice(0, 2)) assert.match(shareLabel(row), /^The chance of this next word, “.+”, is not known yet$/);
   assert.equal(shapeRows(view, {odds: 'words', order: 'path'}).rows.length, 3);
 });
@@ -142,7 +143,7 @@ test('of a share that stays unknown, the most that it can be is shown', () => {
   assert.deepEqual(shown, ['50 %', '≤ 20 %', '≥ 1 %']);
   near(drawn.coverage.p, 0.51, 'coverage counts the least that each can be');
   assert.match(shareLabel(drawn.rows[1]), /^≤\u00a020\u00a0% chance of this next word, “/);
-  assert.match(summarySentence({state: 'settled'}, drawn), /or better; ≤: at most so much; ≥: at least so much\), as/);
+  assert.match(summarySentence({state: 'settled'}, drawn), /exact to ±0\.001\u00a0%; ≤ means at most; ≥ means at least\), as/);
   view.branches[1].next_word = {...view.branches[1].next_word, share: 0.5, error: 0.5};
   assert.equal(formatKnown(shapeRows(view, {odds: 'words'}).rows[1].share), '…', 'at most 100 % says nothing');
 });
@@ -164,7 +165,7 @@ test('a pinned row that continues a growing one has the odds of its word', () =>
 
 test('a share is said to be of a word, and how well it is known', () => {
   const drawn = shapeRows(wordView(), {odds: 'words'});
-  assert.match(summarySentence({state: 'settled'}, drawn), /^A row’s share is the chance that its part in bold comes next: a word \(known to ±0\.1\u00a0% or better\), as the model gives it\./);
+  assert.match(summarySentence({state: 'settled'}, drawn), /^A row’s share is the chance that its part in bold comes next: a word \(exact to ±0\.1\u00a0%\), as the model gives it\./);
   const label = (word, letters) => shareLabel({share: {p: 0.12}, apart: 1, pieces: [], next_word: word}, letters).replaceAll('\u00a0', ' ');
   assert.equal(label({text: ' careful', tokens: 1, share: 0.12, error: 0}), '12 % chance of this next word, “careful”');
   assert.equal(label({text: 'mbed', tokens: 1, share: 0.12, error: 0}, 'cli'), '12 % chance of this next word, “climbed”');
