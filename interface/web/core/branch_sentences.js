@@ -48,6 +48,17 @@ export function wordsNeed({odds, mode, towards, avoid, temperature = 1, top_p: t
 }
 
 /**
+ * What the settings do not do that a person may expect of them: see `wordsNeed`; and a temperature changes figures, but gives other
+ * rows only where rows are drawn at random.
+ * @param {RowSettings} settings as they are chosen
+ * @param {string} view the name of the view
+ */
+export function settingsRemark(settings, view) {
+  const isSame = view === 'rows' && settings.mode !== 'sampled' && (settings.temperature ?? 1) !== 1;
+  return [wordsNeed(settings, view), isSame && 'For other rows, Show: sampled.'].filter(Boolean).join('\n');
+}
+
+/**
  * Which odds a row's share is, and under which settings.
  * @param {Pick<DrawnView, 'firsts' | 'given' | 'wanted' | 'without'> & Drawn & Partial<Pick<DrawnView, 'wordError'>>} drawn
  */

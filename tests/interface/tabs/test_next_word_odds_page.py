@@ -90,10 +90,15 @@ PLACES = (
     "all => all.map(one => one.getBoundingClientRect()).map(({left, right, top, bottom}) => [left, right, top, bottom])"
 )
 
+NEED = "Odds of words need temperature 1. For other rows, Show: sampled."
 
-@pytest.mark.parametrize("size", [(911, 512), (1366, 768)])
+
+@pytest.mark.parametrize("size", [(911, 512), (1280, 800), (1366, 768)])
 def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit, size: tuple[int, int]) -> None:
-    need, around = visit.page.locator("#controls .words-need"), "#controls :is(.more-settings summary, .settings-row *)"
+    need, around = (
+        visit.page.locator("#controls .settings-remark"),
+        "#controls :is(.more-settings summary, .settings-row *)",
+    )
     visit.page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
     try:
         show_words(visit)
@@ -102,7 +107,7 @@ def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit,
         visit.listen()
         for temperature in ("0.9", "0.8", "0.7"):
             put(visit, "temperature", temperature)
-        expect(need).to_have_text("Odds of words need temperature 1.")
+        expect(need).to_have_text(NEED)
         assert visit.page.locator(around).evaluate_all(PLACES) == before, "nothing moves"
         left, right, top, bottom = need.evaluate_all(PLACES)[0]
         for at in before:
@@ -110,7 +115,7 @@ def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit,
                 "nothing is covered"
             )
         spoken = visit.page.evaluate("spoken")
-        assert [one for one in spoken if "Odds of words" in one] == ["Odds of words need temperature 1."]
+        assert [" ".join(one.split()) for one in spoken if "Odds of words" in one] == [NEED]
         put(visit, "temperature", "1")
         expect(need).to_be_empty()
         visit.page.locator("#controls summary").click()
@@ -127,7 +132,7 @@ def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit,
 def test_beside_banned_tokens_what_odds_of_words_need_moves_no_row(
     visit: Visit, size: tuple[int, int], bans: int
 ) -> None:
-    page, need = visit.page, visit.page.locator("#controls .words-need")
+    page, need = visit.page, visit.page.locator("#controls .settings-remark")
     page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
     try:
         show_words(visit)
@@ -141,7 +146,7 @@ def test_beside_banned_tokens_what_odds_of_words_need_moves_no_row(
         around = "#controls :is(.more-settings summary, .settings-row *), #branches .branch"
         before = page.locator(around).evaluate_all(PLACES)
         put(visit, "temperature", "0.7")
-        expect(need).to_have_text("Odds of words need temperature 1.")
+        expect(need).to_have_text(NEED)
         assert page.locator(around).evaluate_all(PLACES) == before
         left, right, top, bottom = need.evaluate_all(PLACES)[0]
         for at in [*before, *page.locator("#controls .never").evaluate_all(PLACES)]:

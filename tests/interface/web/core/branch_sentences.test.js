@@ -67,6 +67,14 @@ test('what odds of words need is said where nothing else stands in their way', (
   for (const [settings, view, need] of cases) assert.equal(words.wordsNeed({...chosen, ...settings}, view), need && `Odds of words need ${need}.`);
 });
 
+test('where a temperature gives no other rows it is said which choice does', () => {
+  const remark = (settings, view = 'rows') => words.settingsRemark({odds: 'tokens', mode: 'likely', towards: '', avoid: '', temperature: 2, top_p: 1, ...settings}, view);
+  for (const settings of [{}, {temperature: 0}, {mode: 'forks'}, {towards: 'sea'}]) assert.equal(remark(settings), 'For other rows, Show: sampled.');
+  assert.equal(remark({odds: 'words'}), 'Odds of words need temperature 1.\nFor other rows, Show: sampled.');
+  for (const settings of [{mode: 'sampled'}, {temperature: 1}, {temperature: 1, top_p: 0.5}]) assert.equal(remark(settings), '');
+  assert.equal(remark({}, 'tree'), '');
+});
+
 test('at another temperature, odds are said to be those of tokens, also where rows lengthen the last word', () => {
   const rows = [{pieces: [{text: 'house'}]}], drawn = {firsts: true, given: ' light', rows, count: 1, without: [], wanted: {mode: 'likely', odds: 'words', k: 1}};
   const summary = wanted => words.summarySentence({state: 'settled'}, {...drawn, wanted: {...drawn.wanted, ...wanted}});
