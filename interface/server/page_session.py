@@ -20,6 +20,7 @@ from lookahead_core.tree import TokenTree, new_session_key
 
 if TYPE_CHECKING:
     from lookahead_core import Document, Lookahead, Model
+    from lookahead_core.document.branch_edit import BranchEdit
     from lookahead_core.document.results import LookaheadStep
     from lookahead_core.serving.packed_predictions import PredictionPacker
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -93,14 +94,18 @@ class PageSession:
 
         A step has the `state` "thinking" and either `reading`, a list [tokens prefilled, tokens to prefill in all], or
         a `view`; or it is `{}`, since views are made at the pace of `paint_steps`. The last one has the state
-        "settled", the `view`, and `note` (see `_note`). With an empty text and no conversation the only step has the
-        state "empty". A request with columns is answered by `ColumnViews`. Where a server has stopped, the `note` of
-        the last step says so. Raises the errors of `_document_for` and `Document.lookahead`.
+        "settled", the `view`, and `note` (see `left_out_edit` and `_note`). With an empty text and no conversation the
+        only step has the state "empty". A request with columns is answered by `ColumnViews`. Where a server has
+        stopped, the `note` of the last step says so. Raises the errors of `_document_for` and `Document.lookahead`.
         """
         for answer in self._answers(request):
-            settled = answer.get("state") == "settled"
-            notice = (self.take_notice() or answer.get("note") or self.missing_odds(request)) if settled else ""
+            notice = self._notice(request, answer) if answer.get("state") == "settled" else ""
             yield answer | {"note": notice} if notice else answer
+
+    def _notice(self, request: BranchRequest, answer: View) -> str:
+        """Return the sentence that is shown with the last step; "" if there is nothing to say."""
+        notice = self.take_notice() or self.left_out_edit(request) or answer.get("note") or self.missing_odds(request)
+        return str(notice or "")
 
     def take_notice(self) -> str:
         """Return a sentence, once, after the page's texts have moved to another server; else ""."""
@@ -109,6 +114,20 @@ class PageSession:
             return ""
         found = [own.take_notice(self.document.tree)] if self.document is not None else []
         return next(filter(None, [*found, *self._columns.notices()]), "")
+
+    def left_out_edit(self, request: BranchRequest) -> str:
+        """Return a sentence on the request's first edit that is left out for a banned token in its text; else ""."""
+        from lookahead_core.document.edited_rows import banned_token_id
+
+        document, banned = self.document, frozenset(request.options["banned"])
+        for _, edit in self._edits_of(document, request) if document is not None and not request.columns else ():
+            if (token_id := banned_token_id(document, edit, banned)) is not None:
+                token = self.model.codec.bytes_of(token_id).decode(errors="replace")
+                return (
+                    f"Your change to “{edit.text.strip()}” is left out: it has the banned token “{token.strip()}”. "
+                    "To use it, first choose that token beside “Never:”, which allows it again."
+                )
+        return ""
 
     def missing_odds(self, request: BranchRequest) -> str:
         """Return a sentence on what this request's view lacks since the server gives few log-probabilities; else ""."""
@@ -167,8 +186,12 @@ class PageSession:
         from lookahead_core.document.edited_rows import with_edited_rows
 
         options = {**request.options, "stop_at_repetition": True}
-        edits = [(one.row, replace(one.edit, healed=bool(document.reopens))) for one in request.edits]
+        edits = self._edits_of(document, request)
         return with_edited_rows(document, steps, edits, options, MOST_ROW_TOKENS) if edits else steps
+
+    def _edits_of(self, document: Document, request: BranchRequest) -> list[tuple[tuple[int, ...], BranchEdit]]:
+        """Return the request's edits as `with_edited_rows` takes them."""
+        return [(one.row, replace(one.edit, healed=bool(document.reopens))) for one in request.edits]
 
     def _views(self, steps: Iterator[LookaheadStep], request: BranchRequest) -> Iterator[View]:
         """Yield the `steps` of a lookahead as JSON values, as `answer_steps` describes them; there must be one.

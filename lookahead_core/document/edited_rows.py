@@ -34,13 +34,20 @@ def with_edited_rows(
     result, checked_options = last.result, LookaheadOptions.of(options)
     banned = frozenset(checked_options.banned)
     for row, edit in edits:
-        if banned and not banned.isdisjoint(edited_token_ids(document, edit)):
+        if banned_token_id(document, edit, banned) is not None:
             continue
         for edited in edit_steps(document, edit, checked_options, most):  # noqa: B007
             yield last
         assert edited is not None
         result = _replaced(result, row, edited)
     yield LookaheadStep(last.tokens_read, 0, lambda: result)
+
+
+def banned_token_id(document: Document, edit: BranchEdit, banned: frozenset[int]) -> int | None:
+    """Return the first banned token of an edit's text, for which the edit is left out; None if it has none."""
+    if not banned:
+        return None
+    return next((token_id for token_id in edited_token_ids(document, edit) if token_id in banned), None)
 
 
 def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookahead:

@@ -278,6 +278,20 @@ def test_an_edited_row_replaces_its_original_and_a_click_on_it_is_prefetched(tin
         assert document.text == text
 
 
+def test_a_change_that_is_left_out_for_a_banned_token_in_it_is_named_with_the_token(tiny_model: Model) -> None:
+    session = PageSession(tiny_model)
+    (*_, last) = session.answer_steps(request_for("The sea.", k=3, depth=4))
+    row = last["view"]["branches"][1]["ids"]
+    edits = [{"row": row, "before": [], "text": text} for text in (" sea", " old sky")]
+    kept, left_out = ([one.token_id for one in tiny_model.codec.encode(edit["text"], True)] for edit in edits)
+    banned = next(token_id for token_id in left_out if token_id not in kept)
+    (*_, last) = session.answer_steps(request_for("The sea.", k=3, depth=4, edits=edits, banned=[banned]))
+    token = tiny_model.codec.bytes_of(banned).decode().strip()
+    assert last["note"].startswith(f"Your change to “old sky” is left out: it has the banned token “{token}”.")
+    (*_, last) = session.answer_steps(request_for("The sea.", k=3, depth=4, edits=edits))
+    assert "note" not in last or not last["note"]
+
+
 def test_a_view_towards_a_word_says_how_likely_it_is_and_which_tokens_hold_it(tiny_model: Model) -> None:
     (*_, last) = PageSession(tiny_model).answer_steps(request_for("The sea.", k=3, depth=4, towards="é"))
     view = last["view"]
