@@ -48,6 +48,8 @@ class DecodingPage extends ExperimentPage {
   oddsRevision = 0;
   /** @type {Run | null} */
   oddsRun = null;   // the prompt and options that the plot is of
+  /** @type {Run | null} */
+  askedRun = null;  // those of the newest request for odds
   part = 'odds';    // that the newest request for odds asks for: "odds", or "draws" too
   plotted = 0;      // the time of the last drawing of the plot
   /** @type {DecodingNode | null} */
@@ -124,7 +126,6 @@ class DecodingPage extends ExperimentPage {
       this.viewport.reset();
       this.scrolled = false;
       this.oddsLine.show('', 'settled');
-      this.oddsLine.announce('');
       this.#askForOdds('odds');
     }
     super.begin();
@@ -135,7 +136,9 @@ class DecodingPage extends ExperimentPage {
 
   /** @override */
   get changedSentence() {
-    const plotted = (/** @type {Run | null} */ run) => run !== null && this.oddsRun !== null && chancesKey(run) === chancesKey(this.oddsRun);
+    // The plot follows the form at once: while it is computed, it counts as what it is going to be.
+    const ofPlot = this.oddsRequests.active ? this.askedRun : this.oddsRun;
+    const plotted = (/** @type {Run | null} */ run) => run !== null && ofPlot !== null && chancesKey(run) === chancesKey(ofPlot);
     return words.changedSentence({form: plotted(this.chosen), run: plotted(this.run)});
   }
 
@@ -175,9 +178,11 @@ class DecodingPage extends ExperimentPage {
       return;
     }
     this.part = part;
+    this.askedRun = this.chosen;
     this.oddsRevision += 1;
     this.drawing.show(part === 'draws');
-    if (part === 'draws') this.oddsLine.announce(drawsBegin(DRAWS));
+    if (part === 'draws') this.oddsLine.show('Starting …', 'thinking', 0);
+    this.oddsLine.announce(part === 'draws' ? drawsBegin(DRAWS) : '');
     this.oddsRequests.schedule();
   }
 
@@ -186,6 +191,7 @@ class DecodingPage extends ExperimentPage {
     this.oddsRevision += 1;
     this.drawing.show(false);
     this.oddsLine.show(stoppedDraws(this.hasDraws), 'settled');
+    this.changeUpdated();
   }
 
   #oddsRequest() {
@@ -195,8 +201,11 @@ class DecodingPage extends ExperimentPage {
 
   /** @param {News} news @param {SentRequest} request that they answer */
   #takeOdds({state, sentence, view}, {text, experiment}) {
-    if (state === 'error') this.oddsLine.show(sentence ?? '', 'error');
     if (state === 'settled' || state === 'error') this.drawing.show(false);
+    if (state === 'error') {
+      this.oddsLine.show(sentence ?? '', 'error');
+      this.changeUpdated();
+    }
     if (!view) return;
     const found = /** @type {DecodingView} */ (/** @type {unknown} */ (view)), {draws} = found, settled = state === 'settled';
     this.hasDraws = Boolean(draws);

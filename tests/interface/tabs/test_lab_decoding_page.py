@@ -377,6 +377,31 @@ def test_options_change_the_row_of_odds_at_once_and_draws_come_as_often(tiny: Vi
 
 
 @in_a_browser
+def test_each_draw_is_announced_with_its_result_and_a_changed_option_once(tiny: Visit, tiny_page: str) -> None:
+    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=2&samples=1&beams=0")
+    tiny.listen("#lab-decoding [aria-live=polite]")
+    draw, option = page.locator("#lab-decoding .draw"), page.locator("#decoding-top-k")
+    begins = "10,000 tokens are being drawn."
+
+    def spoken() -> list[str]:
+        return list(page.evaluate("spoken.splice(0)"))
+
+    for _ in range(2):
+        draw.press("Enter")
+        page.wait_for_function("spoken.some(one => one.includes('lie within'))", timeout=PATIENCE)
+        first, last = spoken()
+        assert first == begins and "lie within" in last
+    draw.press("Enter")
+    option.fill("3")
+    browsers.expect(page.locator("#lab-decoding .options")).to_have_text(re.compile("cannot be drawn"))
+    begun, changed = spoken()
+    assert begun == begins and "the plot has what the form has now" in changed
+    draw.press("Enter")
+    page.wait_for_function("spoken.some(one => one.includes('lie within'))", timeout=PATIENCE)
+    assert spoken()[0] == begins, "also after draws that the option has ended"
+
+
+@in_a_browser
 def test_what_the_form_does_not_allow_gets_a_sentence_and_a_run_can_be_stopped(real: Visit) -> None:
     page = real.page
     real.open_tab("Lab")
