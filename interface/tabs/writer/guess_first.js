@@ -3,7 +3,7 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
-import {branchKey} from '../../web/core/shortcuts.js';
+import {branchKey, textKey} from '../../web/core/shortcuts.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
@@ -17,6 +17,9 @@ const NOTHING = 'Type the word that you expect next.';
 const NO_TEXT = 'Write something first: then you guess its next word.';
 const GUESSED_HERE = 'You have guessed here, or skipped it: write on for the next guess.';
 const UNREAD = 'The model has not read this text yet: if branching is paused, go on with it, or skip the guess.';
+const SKIPPED = 'Skipped: this guess does not count.';
+const RESET = 'The score is reset.';
+const WAY_ON = 'Alt+↓ leads to the rows, Alt+↑ to the text.';   // for those who guess by keys, after a guess
 const FAILED = 'The server does not answer: try again, or skip the guess.';
 
 /** @typedef {{id: string, text: string, revision: number}} GuessedText */
@@ -33,6 +36,7 @@ export class GuessFirst extends EventTarget {
    * @type {{guess: string, now: GuessedText, focused: boolean} | null}
    */
   #checked = null;
+  #byKey = false;         // whether a key has made or skipped the newest guess
   #saysDropped = false;   // whether a guess was dropped, and that is still shown
 
   /**
@@ -44,8 +48,9 @@ export class GuessFirst extends EventTarget {
    * @param {() => string} parts.under the settings of the odds, where they are not the model's own
    * @param {() => boolean} parts.isVeiled whether rows are hidden now
    * @param {() => string} parts.documentId
+   * @param {() => void} parts.goToRows moves the focus to the rows
    */
-  constructor(controls, {draft, score, view, under, isVeiled, documentId}) {
+  constructor(controls, {draft, score, view, under, isVeiled, documentId, goToRows}) {
     super();
     this.draft = draft;
     this.score = score;
@@ -53,6 +58,7 @@ export class GuessFirst extends EventTarget {
     this.under = under;
     this.isVeiled = isVeiled;
     this.documentId = documentId;
+    this.goToRows = goToRows;
     this.toggle = find(controls, '#guess-first', HTMLInputElement);
     this.form = find(controls, '.guess', HTMLFormElement);
     this.button = find(this.form, '#guess-done', HTMLButtonElement);
@@ -106,20 +112,28 @@ export class GuessFirst extends EventTarget {
     // What is said of the guess before does not stand beside the next one.
     this.field.addEventListener('input', () => this.#say(''));
     form.addEventListener('keydown', event => {
-      if (!branchKey(event)?.leave) return;
+      const toRows = textKey(event, false)?.verb === 'rows';
+      if (!toRows && !branchKey(event)?.leave) return;
       event.preventDefault();
-      draft.box.focus();
+      if (toRows) this.goToRows();
+      else draft.box.focus();
     });
+    // Enter in the field clicks the button too.
+    form.addEventListener('click', ({detail}) => { this.#byKey = detail === 0; }, {capture: true});
     form.addEventListener('submit', event => {
       event.preventDefault();
       this.#guess();
     });
     find(form, '#guess-skip').addEventListener('click', () => {
       this.#endCheck();
-      this.#say('Skipped: this guess does not count.');
       this.#end(this.#now());
+      this.#sayOutcome(SKIPPED);
     });
-    find(form, '#guess-reset').addEventListener('click', () => this.#keep(NO_GUESSES));
+    find(form, '#guess-reset').addEventListener('click', () => {
+      this.#keep(NO_GUESSES);
+      if (this.#byKey && !this.focus()) this.#focusForm();
+      this.#sayOutcome(RESET);
+    });
     onDetail(draft, 'change', ({kind}) => {
       if (this.#checked) this.#dropIfChanged();
       else if (kind !== 'caret' && !this.#saysDropped) this.#say('');
@@ -157,12 +171,13 @@ export class GuessFirst extends EventTarget {
     const {probability, texts, words = true, error = 0} = answer;
     if (probability === undefined || !texts) {
       this.#say(answer.sentence ?? UNREAD);
+      if (checked.focused && document.activeElement === document.body) this.field.focus({preventScroll: true});
       return;
     }
     this.#end(now, {hadFocus: checked.focused});
     const drawn = this.view().drawn(), {rows} = drawn, known = Math.max(LEAST, probabilityOfGuess(drawn, {probability, texts, words, error}));
     this.#keep(addGuess(this.#score, known));
-    this.#say(guessSentence(guess, {probability: known, texts, words}, rowPhrase(rows, texts, guess, drawn.wordError === null ? known : undefined), under));
+    this.#sayOutcome(guessSentence(guess, {probability: known, texts, words}, rowPhrase(rows, texts, guess, drawn.wordError === null ? known : undefined), under));
     // On a phone the rows that have come are above it.
     this.said.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }
@@ -220,7 +235,8 @@ export class GuessFirst extends EventTarget {
   #isNow({id, revision}) { return id === this.documentId() && revision === this.draft.sync(); }
 
   /**
-   * Show the rows after a text from now on, and go back to the text.
+   * Show the rows after a text from now on, and go back to the text; after a key to the form, where no key changes the text: its
+   * field is gone, and who presses Enter twice would write a line break.
    * @param {GuessedText} now
    * @param {{hadFocus?: boolean}} [options] `hadFocus`: whether the form had the focus, which a disabled button loses
    */
@@ -233,7 +249,14 @@ export class GuessFirst extends EventTarget {
     this.field.value = '';
     const {activeElement} = document, focused = this.form.contains(activeElement) || (hadFocus && activeElement === document.body);
     this.#changed();
-    if (focused) this.draft.box.focus({preventScroll: true});
+    if (focused && this.#byKey) this.#focusForm();
+    else if (focused) this.draft.box.focus({preventScroll: true});
+  }
+
+  #focusForm() {
+    this.form.tabIndex = -1;
+    this.form.addEventListener('blur', () => this.form.removeAttribute('tabindex'), {once: true});   // a click beside the buttons focuses nothing
+    this.form.focus({preventScroll: true});
   }
 
   /** @returns {unknown} */
@@ -256,6 +279,9 @@ export class GuessFirst extends EventTarget {
     this.said.classList.toggle('spoken-only', sentence === GUESS_FIRST);
     setText(this.said, sentence);
   }
+
+  /** Say how a guess has ended, and where the keys lead on if the form has the focus. @param {string} sentence */
+  #sayOutcome(sentence) { this.#say(document.activeElement === this.form ? `${sentence.replace(/\.?$/, '.')} ${WAY_ON}` : sentence); }
 
   #changed() { dispatch(this, 'change'); }
 

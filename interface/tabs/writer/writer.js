@@ -96,6 +96,7 @@ class WriterTab {
       view: () => (this.columns.first?.root ?? branches).branchView,
       under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length, banned_texts: this.options.bans.texts})}`.trim(),
       documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
+      goToRows: () => this.controller.goToRows(),
     });
   }
 

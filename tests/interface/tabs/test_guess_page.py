@@ -60,13 +60,63 @@ def test_a_guess_is_scored_and_shows_the_rows(visit: Visit) -> None:
     expect(said).to_contain_text("bits of surprise")
     expect(said).to_contain_text("“time”")
     assert visit.rows > 0
-    expect(visit.page.locator("#document textarea")).to_be_focused()
     expect(visit.page.locator(".guess-total .figures")).to_contain_text("1 guess")
     expect(visit.page.locator("#branches .announcement")).not_to_be_empty()
+    visit.page.locator("#document textarea").focus()
     visit.page.keyboard.press("Alt+Digit1")
     expect(visit.page.locator("#guess")).to_be_visible()
     assert visit.text != TEXT
     assert visit.rows == 0
+
+
+@pytest.mark.parametrize("button", ["guess-done", "guess-skip"])
+def test_after_a_guess_by_key_no_key_changes_the_text_and_the_result_says_where_the_keys_lead(
+    visit: Visit, button: str
+) -> None:
+    wait_for_answer(visit)
+    page, form, said = visit.page, visit.page.get_by_role("form", name="Guess the next word"), ".guess-said"
+    page.locator("#guess").press_sequentially("time")
+    page.locator("#guess" if button == "guess-done" else "#guess-skip").press("Enter")
+    expect(page.locator(said)).to_contain_text("Alt+↓ leads to the rows, Alt+↑ to the text.")
+    expect(form).to_be_focused()
+    for key in ("Enter", "Space", "1", "x", "Backspace"):
+        page.keyboard.press(key)
+        assert visit.text == TEXT, key
+    page.keyboard.press("Alt+ArrowDown")
+    expect(visit.token(0, 0)).to_be_focused()
+    assert form.get_attribute("tabindex") is None, "a click on it does not focus it"
+    page.keyboard.press("Alt+ArrowUp")
+    expect(page.locator("#document textarea")).to_be_focused()
+
+
+def test_after_a_guess_by_mouse_the_text_has_the_focus(visit: Visit) -> None:
+    wait_for_answer(visit)
+    visit.page.locator("#guess").fill("time")
+    visit.page.locator("#guess-done").click()
+    expect(visit.page.locator(".guess-said")).to_contain_text("row")
+    expect(visit.page.locator("#document textarea")).to_be_focused()
+    expect(visit.page.locator(".guess-said")).not_to_contain_text("Alt+↓")
+
+
+def test_a_reset_score_is_announced_and_keeps_the_focus_in_the_form(visit: Visit) -> None:
+    wait_for_answer(visit)
+    page, said = visit.page, visit.page.locator(".guess-said")
+    page.locator("#guess").fill("time")
+    page.locator("#guess").press("Enter")
+    expect(page.locator("form.guess")).to_be_focused()
+    page.locator("#guess-reset").press("Enter")
+    expect(said).to_have_text("The score is reset. Alt+↓ leads to the rows, Alt+↑ to the text.")
+    expect(page.locator("form.guess")).to_be_focused()
+    visit.type("n")
+    wait_for_answer(visit)
+    page.locator("#guess").fill("time")
+    page.locator("#guess").press("Enter")
+    expect(page.locator("form.guess")).to_be_focused()
+    visit.type("o")
+    wait_for_answer(visit)
+    page.locator("#guess-reset").press("Enter")
+    expect(said).to_have_text("The score is reset.")
+    expect(page.locator("#guess")).to_be_focused()
 
 
 def test_that_the_rows_are_hidden_is_seen_once_and_announced(tiny: Visit) -> None:

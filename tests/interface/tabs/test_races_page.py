@@ -104,7 +104,7 @@ def test_while_a_guess_is_scored_that_is_said_and_no_other_can_be_made(visit: Vi
     held[0].continue_()
     expect(said).to_contain_text("bits of surprise")
     expect(button).to_be_enabled()
-    expect(page.locator("#document textarea")).to_be_focused()
+    expect(page.locator("form.guess")).to_be_focused()
 
 
 def test_a_guess_whose_text_changes_while_it_is_scored_is_said_not_to_count(visit: Visit) -> None:
