@@ -4,17 +4,12 @@
 /** @import {GhostText} from './ghost_text.js' */
 /** @import {TextOwner} from './text_owner.js' */
 import {GHOST_IS_COMING, GUESS_FIRST, refusedRowSentence} from '../core/branch_sentences.js';
-import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from './events.js';
+import {SLOWEST_PAINT, afterPaint, dispatch} from './events.js';
 import {listenToTextKeys} from './text_keys.js';
-
-const GROWS_LATE = 600;   // milliseconds that the announcement of grey text after a typed text waits for the complete rows
 
 /** Accepts rows and ghost text by key, and announces what Tab inserts. */
 export class AcceptingByKeys {
   #tabLeadsOn = () => false;   // whether Tab leads on from the text box, and accepts nothing
-  #isTyped = false;            // whether the text was changed last by typing
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #growingTimer;               // the timer of an announcement of grey text that grows
 
   /**
    * @param {object} parts
@@ -38,13 +33,8 @@ export class AcceptingByKeys {
     this.pause = pause;
   }
 
-  /** To be called before the other listeners to the draft, which announce grey text. */
   listen() {
     const {branches, draft: {box}, draft, rows, pause} = this;
-    onDetail(draft, 'change', ({kind}) => {
-      this.#stopGrowingTimer();
-      this.#isTyped = kind === 'type';
-    });
     box.addEventListener('blur', () => dispatch(this.keyed(), 'announceTab', {text: null}));
     box.addEventListener('focus', () => this.announceTab());
     branches.addEventListener('point', () => this.announceTab());
@@ -65,42 +55,26 @@ export class AcceptingByKeys {
 
   /**
    * Announce the ghost text that Tab inserts, unless it was announced already, or that Tab moves the focus to the next control instead.
+   * While the rows are computed it still grows: it is announced when they are complete, or where Tab asks for it.
+   * @param {{isAskedFor?: boolean}} [options]
    */
-  announceTab() {
+  announceTab({isAskedFor = false} = {}) {
     const {draft} = this, {revision} = draft;
-    this.#stopGrowingTimer();
     // Whether the ghost text fits into its line is known after the next paint, which may be late on a busy computer.
     afterPaint(() => {
       if (draft.revision !== revision || !draft.hasFocus) return;
-      const {text} = this.ghost, keyed = this.keyed();
+      const {text} = this.ghost, keyed = this.keyed(), leadsOn = this.#tabLeadsOn();
+      if (keyed.branchView.state() === 'thinking' && !isAskedFor && !leadsOn) return;
       // In Compare, the page's own branch view announces the last action, and has to be first; a column announces what Tab inserts.
       if (text && keyed !== this.branches) dispatch(this.branches, 'announceConfirmed');
-      dispatch(keyed, 'announceTab', {text, leadsOn: this.#tabLeadsOn()});
+      dispatch(keyed, 'announceTab', {text, leadsOn});
     }, SLOWEST_PAINT);
-  }
-
-  /**
-   * Announce what Tab inserts while the branches grow, or while branching is paused: the ghost text is shown, and can be inserted.
-   * Only the first one is announced: longer ones follow until the branches are complete, and Tab inserts no more than was announced.
-   * After typing, the announcement waits for the complete branches, at most `GROWS_LATE` milliseconds, so that what Tab inserts
-   * is mostly announced once. After a row was accepted it does not wait, so that Tab can be pressed again at once.
-   */
-  announceGrowingTab() {
-    const {branchView} = this.keyed();
-    if (branchView.announcedTab()) return;
-    if (!this.#isTyped || branchView.state() !== 'thinking') this.announceTab();
-    else this.#growingTimer ??= setTimeout(() => this.announceTab(), GROWS_LATE);
-  }
-
-  #stopGrowingTimer() {
-    clearTimeout(this.#growingTimer);
-    this.#growingTimer = undefined;
   }
 
   /** Accept the ghost text as far as it was announced, or announce it first: nobody who does not see it should insert it unheard. False if there is none. */
   #acceptGhost() {
     if (!this.ghost.text) return false;
-    if (!this.ghost.accept(this.keyed().branchView.announcedTab())) this.announceTab();
+    if (!this.ghost.accept(this.keyed().branchView.announcedTab())) this.announceTab({isAskedFor: true});
     return true;
   }
 

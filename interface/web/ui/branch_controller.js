@@ -367,7 +367,6 @@ export class BranchController {
     if (changes) this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
     if (settled && changes) this.keys.announceTab();
-    else if (!settled) this.keys.announceGrowingTab();
   }
 
   /** @param {number} revision @param {string} text @param {View} view */
@@ -376,8 +375,7 @@ export class BranchController {
     this.known.take(revision, text, view, complete);
     this.show({revision, state: this.paused ? 'paused' : complete ? 'settled' : 'thinking', view, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
     this.ghost.refresh();
-    if (complete && !this.paused) this.keys.announceTab();
-    else this.keys.announceGrowingTab();
+    this.keys.announceTab();
   }
 
   /**
@@ -525,6 +523,7 @@ export class BranchController {
     this.#setStoppable(false);
     if (this.paused) {
       this.#dispatch('state', {state: 'paused'});
+      this.keys.announceTab();
     } else {
       this.#confirm('resumed');
       this.#resume();
@@ -545,6 +544,7 @@ export class BranchController {
     this.#setStoppable(false);
     if ((known.view && known.revision === draft.revision) || this.hooks.hasRows()) this.#dispatch('state', {state: 'settled'});
     else this.#dispatch('state', {state: 'paused', note: STOPPED});
+    this.keys.announceTab();
   }
 
   /** Whether a request is on its way whose view is not complete. */

@@ -101,42 +101,19 @@ def rows_that_grow(page: Any, depth: int, seconds: float) -> Iterator[Visit]:
         yield opened
 
 
-def test_what_tab_inserts_is_announced_while_rows_grow_in_many_small_steps(page: Any) -> None:
-    with rows_that_grow(page, depth=40, seconds=0.1) as opened:
-        opened.fill(TEXT)
-        opened.page.wait_for_function(
-            """() => document.querySelector('#branches').dataset.state === 'thinking'
-              && document.querySelector('#branches .tab-announcement').textContent.startsWith('Tab inserts')""",
-            timeout=20_000,
-        )
-
-
-LATE = 500
-"""Milliseconds after which grey text that grows is announced, less those by which a timer may be early."""
-
-RECORD_TAB = """() => {
-  const branches = document.querySelector('#branches'), said = branches.querySelector('.tab-announcement');
-  const {rows, isStale} = branches.branchView;
-  let first = null;
-  window.toldOfTab = [];
-  branches.addEventListener('drawn', () => {
-    if (rows()[0]?.pieces.length && !isStale()) first ??= performance.now();
-  });
-  new MutationObserver(() => {
-    if (said.textContent) toldOfTab.push([branches.dataset.state, performance.now() - first]);
-  }).observe(said, {subtree: true, childList: true, characterData: true});
-}"""
-"""Records in what state of the rows, and how long after its first token, it is announced what Tab inserts."""
-
-
-def test_what_tab_inserts_is_announced_once_the_rows_rest_unless_they_are_late(page: Any) -> None:
+def test_what_tab_inserts_is_announced_once_however_long_the_rows_grow_and_however_fast_the_keys_are(page: Any) -> None:
     with rows_that_grow(page, depth=12, seconds=0.1) as opened:
-        opened.page.evaluate(RECORD_TAB)
-        opened.fill(TEXT)
+        opened.listen("#branches .tab-announcement")
+        opened.type(TEXT)
         opened.wait_until_settled()
-        opened.page.wait_for_function("toldOfTab.length > 0")
-        told = opened.page.evaluate("toldOfTab")
-        assert all(state == "settled" or after >= LATE for state, after in told), told
+        opened.page.wait_for_function("spoken.length > 0")
+        for _ in range(3):
+            opened.page.keyboard.press("Control+ArrowRight")
+            opened.page.wait_for_timeout(150)
+        opened.wait_until_settled()
+        opened.page.wait_for_function("spoken.length > 1")
+        told = opened.page.evaluate("spoken")
+        assert len(told) == 2 and told[1].startswith("Tab inserts"), told
 
 
 PRESS_TAB_ON_GROWN_TEXT = """() => {
@@ -159,10 +136,13 @@ PRESS_TAB_ON_GROWN_TEXT = """() => {
 """Presses Tab when the grey text has grown since it was announced."""
 
 
-def test_tab_inserts_no_more_of_grey_text_that_grows_than_was_announced(page: Any) -> None:
+def test_tab_first_says_what_of_grey_text_that_grows_it_inserts_and_then_inserts_no_more(page: Any) -> None:
     with rows_that_grow(page, depth=40, seconds=0.6) as opened:
         opened.page.evaluate(PRESS_TAB_ON_GROWN_TEXT)
         opened.fill(TEXT)
+        opened.page.wait_for_function("document.querySelector('.mirror .ghost').textContent")
+        opened.page.keyboard.press("Tab")
+        assert opened.text == TEXT
         opened.page.wait_for_function("window.pressed", timeout=20_000)
         pressed = opened.page.evaluate("window.pressed")
         assert pressed["grown"].startswith(pressed["announced"])
