@@ -15,6 +15,7 @@ import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
 import {coverPlaceOf} from '../web/ui/click_cover.js';
+import {announce, announcedIn} from '../web/ui/announce.js';
 import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
 import {areRowsFocused, focusAt, focusFirst, focusPosition, focusRows, hasPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {NOTHING_TYPED, editOf, replacementText} from '../web/core/row_edits.js';
@@ -347,7 +348,7 @@ export class BranchView {
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
     // A column of Compare says only what concerns it alone: the panel announces the rows, the page's branch view all else.
     const isSaid = !this.root.closest('.columns') || state.awaited !== null || saysRefusal(state);
-    setText(this.announcement, isSaid ? state.announcement : '');
+    announce(this.announcement, isSaid ? state.announcement : '');
     this.#paintTabAnnouncement();
     this.#dispatchPointed();
   }
@@ -356,8 +357,8 @@ export class BranchView {
   #paintTabAnnouncement() {
     const {tabAnnouncement: sentence, tabText} = this.state, insertsNothing = ['', TAB_LEADS_ON].includes(sentence);
     if (insertsNothing) this.#announcedTab = '';
-    if (this.tabAnnouncement.textContent === sentence) return;
-    setText(this.tabAnnouncement, sentence);
+    if (announcedIn(this.tabAnnouncement) === sentence) return;
+    announce(this.tabAnnouncement, sentence);
     if (!insertsNothing) afterPaint(() => { if (this.state.tabAnnouncement === sentence) this.#announcedTab = tabText ?? ''; }, SLOWEST_PAINT);
   }
 

@@ -2,6 +2,7 @@
 /** @import {Progress} from './lesson_progress.js' */
 import {NONE, noProgress, progressFrom, scoreSentence, withAnswer} from './lesson_progress.js';
 import {PARTS, STEPS, partLink, partOf} from './lesson_steps.js';
+import {announce} from '../../web/ui/announce.js';
 import {find, findAll, make, setAttribute, setText} from '../../web/ui/elements.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {pageElements} from '../../web/ui/page_elements.js';
@@ -154,5 +155,5 @@ class LessonPage {
   }
 
   /** @param {string} sentence */
-  #announce(sentence) { setText(this.announcement, sentence); }
+  #announce(sentence) { announce(this.announcement, sentence); }
 }

@@ -2,7 +2,8 @@
 // in any column is a click among the branches of the page.
 /** @import {BranchRemainder, BranchViewElement, Column, ColumnViews, RowSettings, ShowDetail} from '../../web/core/types.d.ts' */
 import {EXAMPLE, FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
-import {find, setText} from '../../web/ui/elements.js';
+import {announce, announcedIn} from '../../web/ui/announce.js';
+import {find} from '../../web/ui/elements.js';
 import {spokenBeginning} from '../../web/core/branch_sentences.js';
 import {continuedLetters} from '../../web/core/figures_and_labels.js';
 import {textKey} from '../../web/core/shortcuts.js';
@@ -47,7 +48,7 @@ export class ColumnsPanel extends EventTarget {
     this.parts = [coverOf(branches), branches].map(part => /** @type {HTMLElement} */ (part.cloneNode(true)));
     this.addButton.addEventListener('click', () => this.#add());
     // Rows under other settings are announced also if they begin as those before.
-    this.addEventListener('change', () => setText(this.announcement, ''));
+    this.addEventListener('change', () => announce(this.announcement, ''));
     this.#mirror();
     this.container.addEventListener('edit', event => {
       /** @type {CustomEvent} */ (event).detail.because = NO_EDITS;
@@ -183,12 +184,12 @@ export class ColumnsPanel extends EventTarget {
       for (const view of this.#views) view.draw(settings);
       this.#compare();
       // Another order may put other rows first. A new column has no rows yet: `take` announces it when it has.
-      if (this.announcement.textContent && this.#views.every(({rows}) => rows.length)) this.#announce();
+      if (announcedIn(this.announcement) && this.#views.every(({rows}) => rows.length)) this.#announce();
     });
     onDetail(branches, 'veil', detail => {
       this.#veiled = Boolean(detail.veiled);
       for (const view of this.#views) view.veil(this.#veiled);
-      if (this.#veiled) setText(this.announcement, '');
+      if (this.#veiled) announce(this.announcement, '');
       this.#compare();
     });
     onDetail(branches, 'expect', detail => this.#send('expect', detail));
@@ -244,7 +245,7 @@ export class ColumnsPanel extends EventTarget {
     dispatch(this.branches, 'announceConfirmed');   // what was done comes before its rows
     const counts = this.#views.map(({rows}, index) => `column ${index + 1}: ${rows[0] ? spokenBeginning(rows[0], this.#before, 1) || 'end' : 'no branches'}`);
     const sentence = `The likeliest beginnings, ${counts.join('; ')}.`;
-    if (focused || !this.announcement.textContent?.startsWith(sentence)) setText(this.announcement, `${sentence}${focused ? this.#focusedRow() : ''}`);
+    if (focused || !announcedIn(this.announcement).startsWith(sentence)) announce(this.announcement, `${sentence}${focused ? this.#focusedRow() : ''}`);
   }
 
   /** The row that has the focus as a sentence; empty if none has it. */

@@ -4,6 +4,7 @@
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
 import {branchKey, textKey} from '../../web/core/shortcuts.js';
+import {announce} from '../../web/ui/announce.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {orNull} from '../../web/net/tab_storage.js';
@@ -276,8 +277,10 @@ export class GuessFirst extends EventTarget {
    */
   #say(sentence) {
     this.#saysDropped = false;
-    this.said.classList.toggle('spoken-only', sentence === GUESS_FIRST);
-    setText(this.said, sentence);
+    const isSeen = sentence !== GUESS_FIRST;
+    this.said.classList.toggle('spoken-only', !isSeen);
+    announce(this.said, isSeen ? '' : sentence);
+    if (isSeen) setText(this.said, sentence);
   }
 
   /** Say how a guess has ended, and where the keys lead on if the form has the focus. @param {string} sentence */

@@ -3,6 +3,7 @@
 /** @import {DocumentKeeper} from './document_keeper.js' */
 /** @import {Notice} from '../../web/ui/notice.js' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
+import {announce} from '../../web/ui/announce.js';
 import {find, formatTime, make} from '../../web/ui/elements.js';
 import {historyEntry} from '../../web/ui/history_entry.js';
 import {isPlayable} from '../../web/core/replay.js';
@@ -104,7 +105,7 @@ export class DocumentsDialog {
   /** @param {string | null} id of the copy; null if there was nothing to copy */
   #announceCopy(id) {
     const name = id && this.list.querySelector(`[data-id="${id}"] .name`)?.textContent;
-    this.announcement.textContent = name ? `The copy “${name}” is made.` : '';
+    announce(this.announcement, name ? `The copy “${name}” is made.` : '');
   }
 
   /** @param {string} id of the document in whose line the focus goes */

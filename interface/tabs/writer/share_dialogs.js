@@ -3,6 +3,7 @@
 /** @import {DocumentKeeper, SheetHooks} from './document_keeper.js' */
 import {MOST_LINK, encodeLink} from './document_link.js';
 import {publicAddress} from '../../web/core/public_address.js';
+import {announce} from '../../web/ui/announce.js';
 import {copyText, find} from '../../web/ui/elements.js';
 import {historyToReplay} from '../../web/core/replay.js';
 
@@ -69,12 +70,13 @@ export function shareDialog(dialog, {keeper, hooks}) {
     details.hidden = !local;
     details.open = false;
     copyButton.textContent = 'Copy';
-    status.textContent = '';
+    announce(status, '');
   };
   copyButton.addEventListener('click', async () => {
     const copied = await copyText(field.value, dialog);
     copyButton.textContent = copied ? 'Copied' : 'Press Ctrl+C';
-    status.textContent = copied ? 'The link is copied.' : '';
+    announce(status, '');
+    announce(status, copied ? 'The link is copied.' : '');
     if (!copied) field.select();
   });
   field.addEventListener('focus', () => field.select());

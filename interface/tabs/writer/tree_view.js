@@ -12,6 +12,7 @@ import {savePng, saveSvg} from './tree_files.js';
 import {atNextClick, dispatch, onDetail} from '../../web/ui/events.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {drawingSentence, figuresSentence, nodeSentence} from '../../web/core/tree_sentences.js';
+import {announce} from '../../web/ui/announce.js';
 import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
 import {hereIn} from '../../web/core/tree_moves.js';
 import {layoutInArea} from '../../web/core/tree_layout.js';
@@ -124,7 +125,7 @@ export class TreeView extends EventTarget {
   #begin() {
     this.#centred = '';
     this.#unannounced = true;
-    setText(find(this.panel, '.tree-announcement'), '');
+    announce(find(this.panel, '.tree-announcement'), '');
   }
 
   get #shapes() { return [...this.panel.querySelectorAll('input')].filter(({type}) => type === 'radio'); }
@@ -265,7 +266,7 @@ export class TreeView extends EventTarget {
   /** Announce the first complete drawing since the tree was shown or its settings changed. @param {string} sentence */
   #announce(sentence) {
     if (!this.#unannounced || this.branches.branchView.state() === 'thinking') return;
-    setText(find(this.panel, '.tree-announcement'), sentence);
+    announce(find(this.panel, '.tree-announcement'), sentence);
     this.#unannounced = false;
   }
 

@@ -2,7 +2,8 @@
 /** @import {WaitingNews} from '../core/types.d.ts' */
 import * as header from './header.js';
 import {formatCount, formatNumber} from '../core/figures_and_labels.js';
-import {find, setText} from './elements.js';
+import {announce} from './announce.js';
+import {find} from './elements.js';
 
 /** The progress line of a tab. */
 export class ReadingProgress {
@@ -37,7 +38,7 @@ export class ReadingProgress {
   }
 
   /** Say a sentence to screen readers. @param {string} sentence */
-  announce(sentence) { setText(this.announcement, sentence); }
+  announce(sentence) { announce(this.announcement, sentence); }
 
   /** @param {[number, number]} reading tokens that are read, of how many */
   progress([read, total]) { this.show(`Reading: ${formatNumber(read)} of ${formatCount(total, 'token')}`, 'thinking', read / total); }
