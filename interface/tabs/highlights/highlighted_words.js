@@ -236,9 +236,11 @@ export class HighlightedWords {
     if (details.scrollTop !== before) event.preventDefault();
   }
 
+  /** Place the card beside its word. While the word is scrolled out of sight, the card is not seen either. */
   #followWord() {
     const word = this.#pointed;
     if (!word) return;
+    this.details.style.visibility = this.#isInSight(word) ? '' : 'hidden';
     const after = findAll(this.shown, '[data-marked]').filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
     placeBesideWord(this.details, word, {text: this.shown, after, keep: [this.next]});
   }
@@ -342,8 +344,7 @@ export class HighlightedWords {
    * @param {HTMLElement} word
    */
   #scrollTo(word) {
-    const outer = this.shown.getBoundingClientRect(), inner = word.getBoundingClientRect();
-    const seen = {top: Math.max(outer.top, this.#barBottom()), bottom: Math.min(outer.bottom, innerHeight)};
+    const outer = this.shown.getBoundingClientRect(), inner = word.getBoundingClientRect(), seen = this.#seenText;
     const {top, bottom} = seen.bottom - seen.top < LEAST_SEEN ? outer : seen;
     this.shown.scrollTop += (inner.top + inner.bottom - top - bottom) / 2;
     this.#bringIntoView(word);
@@ -358,6 +359,18 @@ export class HighlightedWords {
     word.scrollIntoView({block: 'nearest'});
     const {shown} = this, {lineHeight, paddingTop} = getComputedStyle(shown), lines = Math.round(shown.scrollTop / parseFloat(lineHeight));
     shown.scrollTop = lines && lines * parseFloat(lineHeight) + parseFloat(paddingTop);
+  }
+
+  /** The upper and the lower edge of what is seen of the text. */
+  get #seenText() {
+    const {top, bottom} = this.shown.getBoundingClientRect();
+    return {top: Math.max(top, this.#barBottom()), bottom: Math.min(bottom, innerHeight)};
+  }
+
+  /** @param {HTMLElement} word */
+  #isInSight(word) {
+    const seen = this.#seenText, {top, bottom} = word.getBoundingClientRect();
+    return bottom > Math.max(seen.top, 0) && top < seen.bottom;
   }
 
   /** The lower edge of the bar above the text. It stays in the window where the tab does not fit, and the text scrolls under it. */

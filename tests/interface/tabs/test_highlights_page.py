@@ -788,6 +788,27 @@ def test_next_highlight_shows_the_card_of_its_word_where_the_page_scrolls_under_
     page.set_viewport_size({"width": 1280, "height": 720})
 
 
+@in_a_browser
+@pytest.mark.parametrize("by", ["next", "focus"])
+def test_a_card_is_seen_only_while_its_word_is_in_sight(tiny: Visit, by: str) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(" ".join(TEXT for _ in range(20)))
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    shown, about = page.locator("#highlights"), page.locator("#highlights-about")
+    page.locator("#highlights-next").press("Enter")
+    if by == "focus":
+        page.locator("#highlights .word[data-shown]").focus()
+    expect(about).to_be_visible()
+    shown.evaluate("one => one.scrollTo({top: one.scrollHeight, behavior: 'instant'})")
+    expect(about).to_be_hidden()
+    shown.evaluate("one => one.scrollTo({top: 0, behavior: 'instant'})")
+    expect(about).to_be_visible()
+    page.evaluate("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    expect(about).to_be_hidden()
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+
 COVERS_NEXT = """() => {
   const boxOf = selector => document.querySelector(selector).getBoundingClientRect();
   const one = boxOf('#highlights-about'), other = boxOf('#highlights-next');
