@@ -42,7 +42,7 @@ export class ColumnView extends EventTarget {
     this.remarks = make('p', {className: 'remarks'});
     this.elsewhere = make('ul', {className: 'elsewhere'});
     this.title = make('strong', {className: 'column-name'});
-    const head = make('div', {className: 'column-head'}, this.title, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.heatLabel, this.removal, this.complaint);
+    const head = make('div', {className: 'column-head'}, this.title, this.heatLabel, this.removal, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.complaint);
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
     this.element = make('section', {className: 'compared'}, head, this.body, this.remarks, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);

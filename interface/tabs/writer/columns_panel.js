@@ -99,7 +99,7 @@ export class ColumnsPanel extends EventTarget {
     this.#views.forEach((column, index) => {
       const view = views[columns[index]];
       column.view = view;
-      if (view) column.send('show', {...detail, view, note: note ?? hintIn(detail.state), pinned: index === this.#clicked ? pinned : null});
+      if (view) column.send('show', {...detail, view, note: note ?? hintIn(detail.state, view.branches.length), pinned: index === this.#clicked ? pinned : null});
       else if (detail.state === 'settled') column.send('show', {...detail, state: 'empty', view: null});
     });
     this.#compare();
@@ -314,10 +314,11 @@ export class ColumnsPanel extends EventTarget {
 }
 
 /**
- * The sentence under a column's rows. What a share is stands once, under all columns.
+ * The sentence under a column's rows, also while these grow. What a share is stands once, under all columns.
  * @param {string | undefined} state
+ * @param {number} [rows]
  */
-const hintIn = state => (state === 'settled' ? HINT : null);
+const hintIn = (state, rows = 0) => (state === 'settled' || (state === 'thinking' && rows > 0) ? HINT : null);
 
 /**
  * The summary above the rows of a branch view: the first one in its nearest ancestor that has any.

@@ -157,15 +157,15 @@ class WriterTab {
   }
 
   /**
-   * Scroll to the branches in their new view, no further than needed: to rows of which any is out of sight, and to a tree or columns
+   * Scroll to the branches in their new view, no further than needed: to rows or columns of which any is out of sight, and to a tree
    * of which less than half of what the window has room for is seen, as in a low window of a projector, and on a phone, where they
    * are above the buttons.
    */
   #scrollToBranches() {
     const {view} = this.views, {panel} = this.tree;
-    const shown = view === 'tree' ? find(panel, '.tree-scroll') : view === 'rows' ? find(this.branches, '.rows') : this.branches;
+    const shown = view === 'tree' ? find(panel, '.tree-scroll') : view === 'rows' ? find(this.branches, '.rows') : this.columns.container;
     const {top, bottom, height} = shown.getBoundingClientRect(), room = Math.min(height, innerHeight);
-    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === 'rows' ? room : room / 2;
+    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === 'tree' ? room / 2 : room;
     if (seen < least) shown.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
   }
 

@@ -118,6 +118,27 @@ def test_two_columns_stand_side_by_side_at_a_zoom_of_150_per_cent(compare: Compa
     assert width <= 911
 
 
+def test_in_a_low_window_the_beginnings_of_five_rows_in_two_columns_are_in_sight(compare: Compare) -> None:
+    page = compare.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    rows = """() => [...document.querySelectorAll('#compare .branch')].map(row => {
+      const tokens = row.querySelector('.tokens'), sign = row.querySelector('.onward');
+      return {bottom: row.getBoundingClientRect().bottom, from: tokens.getBoundingClientRect().left,
+        to: sign.checkVisibility() ? sign.getBoundingClientRect().left : 911, fades: getComputedStyle(tokens).maskImage,
+        reads: row.dataset.reads};
+    })"""
+    page.wait_for_function(f"({rows})().at(-1).bottom <= innerHeight", timeout=5000)  # the page scrolls to them
+    found = page.evaluate(rows)
+    assert len(found) == 10
+    for row in found:
+        assert row["to"] - row["from"] > 160, row
+        assert row["reads"] != "on" or "100% - 16px" in row["fades"], row
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_a_click_in_any_column_continues_all_of_them(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.choose("compare")
@@ -725,6 +746,38 @@ def test_while_rows_grow_the_note_of_a_column_is_as_wide_as_the_column(compare: 
       return [words, view].map(one => one.getBoundingClientRect().width);
     }""")
     assert widths[0] > 0.8 * widths[1]
+
+
+@pytest.mark.parametrize(("width", "height"), [(911, 512), (1366, 768)])
+def test_what_stands_below_the_columns_stays_there_while_rows_grow_and_are_pointed_at(
+    compare: Compare, width: int, height: int
+) -> None:
+    page = compare.page
+    page.set_viewport_size({"width": width, "height": height})
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    heights = "all => all.map(one => Math.round(one.getBoundingClientRect().height))"
+    notes = page.locator("#compare .note")
+    at_rest = notes.evaluate_all(heights)
+    page.evaluate("""() => {
+      window.heights = new Set();
+      const measure = () => {
+        for (const note of document.querySelectorAll('#compare .note'))
+          heights.add(`${note.getBoundingClientRect().height} ${note.textContent.includes('so far')}`);
+        requestAnimationFrame(measure);
+      };
+      measure();
+    }""")
+    compare.write(1, "Write a poem.")
+    compare.settle()
+    compare.token(0, 1, 2).hover()
+    expect(notes.first.locator(".words")).to_contain_text("Token")
+    expect(notes.first.locator(".ban")).to_be_visible()
+    assert notes.evaluate_all(heights) == at_rest
+    seen = page.evaluate("[...heights]")
+    assert len({one.split()[0] for one in seen}) == 1, seen
+    page.set_viewport_size({"width": 1280, "height": 720})
 
 
 def test_what_a_person_does_in_compare_is_said_once_and_without_the_rows_before(compare: Compare) -> None:

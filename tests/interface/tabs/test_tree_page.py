@@ -191,6 +191,21 @@ def test_a_click_on_a_tree_of_an_older_text_is_refused_visibly(tree: Visit) -> N
     assert tree.page.locator("#branches .note .words").is_visible()
 
 
+@pytest.mark.parametrize("shape", ["tree", "river"])
+@pytest.mark.parametrize("size", [(911, 512), (1366, 768)])
+def test_what_stands_below_the_drawing_stays_there_while_a_node_is_described(
+    tree: Visit, shape: str, size: tuple[int, int]
+) -> None:
+    tree.page.set_viewport_size({"width": size[0], "height": size[1]})
+    choose(tree, "tree-shape", shape)
+    foot = tree.page.locator("#tree .tree-foot")
+    at_rest = foot.bounding_box()["height"]
+    nodes(tree, "ahead").nth(2).hover()
+    expect(tree.page.locator("#tree .tree-says")).to_contain_text("Choose it to insert")
+    expect(tree.page.locator("#tree .tree-ban")).to_be_visible()
+    assert foot.bounding_box()["height"] == at_rest
+
+
 def test_a_node_can_be_banned_with_the_mouse_and_nothing_moves(tree: Visit) -> None:
     mouse, chosen = tree.page.mouse, nodes(tree, "ahead").nth(2)
     below = tree.page.locator("#rest").bounding_box()
