@@ -1155,6 +1155,17 @@ def test_the_sentence_of_an_everything_else_without_a_list_is_seen_whole(
         assert more.bounding_box()["height"] >= bench.page.locator(".branch").first.bounding_box()["height"]
 
 
+@pytest.mark.parametrize("width", [700, 379, 260])
+def test_in_a_narrow_view_the_first_words_of_everything_else_are_seen_whole(bench: Bench, width: int) -> None:
+    bench.show(likely())
+    bench.page.locator("#branches").evaluate(f"one => (one.style.width = '{width}px')")
+    found = bench.page.locator("#rest .likely").evaluate(
+        """line => [...line.children].filter(word => word.offsetTop - line.offsetTop < line.offsetHeight)
+          .map(word => [word.clientWidth, word.scrollWidth])"""
+    )
+    assert found and all(seen == whole for seen, whole in found), found
+
+
 # Keys.
 
 
