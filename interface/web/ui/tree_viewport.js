@@ -1,6 +1,6 @@
 // Pan and zoom of a drawing: it is scrolled by the browser, dragged by a mouse, and zoomed by its size.
 /** @import {Size} from '../core/tree_scale.js' */
-import {LARGEST, LEAST, LEGIBLE, READABLE, fittingScale} from '../core/tree_scale.js';
+import {LARGEST, LEAST, LEGIBLE, READABLE, TAPPABLE, fittingScale} from '../core/tree_scale.js';
 import {coverPlaceOf} from './click_cover.js';
 import {find} from './elements.js';
 import {markCropped} from './cropped.js';
@@ -10,6 +10,7 @@ const MOST = 4;
 const STEP = 1.25;       // of a key or a button
 const WHEEL = 0.0025;    // of the logarithm of the scale, a pixel of the wheel
 const STILL = 5;         // pixels that a pointer may move and still click
+const FINGER = '(hover: none)';
 const LOWEST = 0.8;      // of the area's height: a point above it is seen while the drawing's top is
 
 export class TreeViewport {
@@ -21,9 +22,8 @@ export class TreeViewport {
   #height;
   #largest;
   #anchor;
-  #least = READABLE;
   #chosen = false;    // whether a person has chosen the scale
-  #fits = false;      // whether all is to be seen, however small
+  #fits = false;      // whether all is to be seen, however small for a mouse
   /** @type {{x: number, y: number, left: number, top: number, moved: boolean} | null} */
   #drag = null;
 
@@ -82,18 +82,21 @@ export class TreeViewport {
    */
   resize(drawing) {
     this.#drawing = drawing;
-    this.#least = this.#fits ? LEAST : READABLE;
     this.#follow();
     this.#apply();
   }
 
-  /** Show all of the drawing, also of what it becomes, and scroll the page so that it is in the window. */
+  /**
+   * Show all of the drawing, also of what it becomes, and scroll the page so that it is in the window. A finger is shown as much as
+   * it can read and tap, around the anchor.
+   */
   fit() {
     this.#fits = true;
     this.#chosen = false;
-    this.#least = LEAST;
     this.#follow();
-    this.svg.scrollIntoView({block: 'nearest'});
+    const {scroll, svg} = this, isCropped = scroll.classList.contains('cropped'), anchor = this.#anchor();
+    (isCropped ? scroll : svg).scrollIntoView({block: 'nearest'});
+    if (isCropped && anchor) this.reveal(anchor.x, anchor.y);
   }
 
   /** The drawing shows other things: a scale that was chosen for the one before counts no longer. *Fit* still does. */
@@ -134,7 +137,8 @@ export class TreeViewport {
   #follow() {
     const {area} = this;
     if (this.#chosen || !this.#drawing || !area.width) return;
-    this.scale = fittingScale(this.#drawing, area, this.#least, this.#largest);
+    const least = this.#fits ? matchMedia(FINGER).matches ? TAPPABLE : LEAST : READABLE;
+    this.scale = fittingScale(this.#drawing, area, least, this.#largest);
     this.#apply();
   }
 

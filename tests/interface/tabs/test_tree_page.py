@@ -704,29 +704,45 @@ def draw_on_a_phone(phone: Visit, depth: int) -> None:
     choose(phone, "view", "tree")
 
 
+def zoom_out_until_too_small(phone: Visit) -> None:
+    while phone.page.locator("#tree .too-small").is_hidden():
+        phone.page.locator("#tree .zoom-out").tap()
+
+
 def test_a_drawing_that_is_larger_than_its_area_says_so_until_all_of_it_is_seen(phone: Visit) -> None:
     note = phone.page.locator("#tree .cropped-note")
     draw_on_a_phone(phone, depth=20)
-    expect(note).to_have_text("Only a part is in view: swipe or choose Fit to see the rest.", use_inner_text=True)
-    phone.page.locator("#tree .fit").tap()
-    expect(note).to_be_hidden()
+    said = "Only a part is in view: swipe, or zoom out with −, to see the rest."
+    expect(note).to_have_text(said, use_inner_text=True)
+    while note.is_visible():
+        phone.page.locator("#tree .zoom-out").tap()
     phone.page.locator("#tree .zoom-in").tap()
     expect(note).to_be_visible()
+
+
+def test_fit_shows_a_finger_no_less_than_it_can_read_and_tap_around_the_end_of_the_text(phone: Visit) -> None:
+    page = phone.page
+    draw_on_a_phone(phone, depth=20)
+    zoom_out_until_too_small(phone)
+    page.locator("#tree .fit").tap()
+    expect(page.locator("#tree .too-small")).to_be_hidden()
+    height = "node => node.querySelector('.hit').getBoundingClientRect().height"
+    assert nodes(phone, "ahead").first.evaluate(height) >= 24
+    assert page.locator("#tree .node[data-here]").evaluate(IS_SEEN)
+    expect(page.locator("#tree .cropped-note")).to_be_visible()
 
 
 def test_on_a_phone_a_drawing_too_small_for_words_says_what_a_finger_does(phone: Visit) -> None:
     said = phone.page.locator("#tree .too-small")
     draw_on_a_phone(phone, depth=40)
-    phone.page.locator("#tree .fit").tap()
-    expect(said).to_be_visible()
+    zoom_out_until_too_small(phone)
     assert said.inner_text().endswith("Tap one to read it below, or zoom in with +.")
 
 
 def test_a_tap_on_a_box_too_small_for_words_reads_it_and_inserts_nothing(phone: Visit) -> None:
     said = phone.page.locator("#tree .tree-says")
     draw_on_a_phone(phone, depth=40)
-    phone.page.locator("#tree .fit").tap()
-    expect(phone.page.locator("#tree .too-small")).to_be_visible()
+    zoom_out_until_too_small(phone)
     for node in (nodes(phone, "ahead").first, nodes(phone, "ahead").nth(1)):
         node.tap()
         expect(said).to_contain_text("Zoom in with “+”, then tap it to insert the text up to here.")
@@ -748,13 +764,11 @@ IS_SEEN = """node => {
 def test_the_buttons_zoom_around_the_beginning_of_the_tree_or_the_box_that_was_tapped(phone: Visit) -> None:
     draw_on_a_phone(phone, depth=40)
     page, zoom_in = phone.page, phone.page.locator("#tree .zoom-in")
-    page.locator("#tree .fit").tap()
-    page.wait_for_timeout(300)
+    zoom_out_until_too_small(phone)
     for _ in range(3):
         zoom_in.tap()
         assert phone.page.locator("#tree .node").first.evaluate(IS_SEEN), "the tree begins in sight"
-    page.locator("#tree .fit").tap()
-    page.wait_for_timeout(300)
+    zoom_out_until_too_small(phone)
     last = nodes(phone, "ahead").last
     last.tap()
     expect(page.locator("#tree .tree-says")).to_contain_text("Zoom in")
