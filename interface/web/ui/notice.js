@@ -1,5 +1,5 @@
 // A line for one sentence with at most one action.
-import {make} from './elements.js';
+import {findAll, make} from './elements.js';
 
 const SHOWN_FOR = 12_000;   // milliseconds; a notice with an action stays until it is closed
 
@@ -34,6 +34,8 @@ export class Notice {
       run?.();
     });
     dismiss.addEventListener('click', () => this.clear());
+    // Also when its tab is left or opened.
+    new ResizeObserver(reserveRoom).observe(element);
   }
 
   /**
@@ -47,6 +49,8 @@ export class Notice {
     this.#setText(sentence);
     this.#offer(action);
     this.element.classList.add('said');
+    this.element.classList.toggle('stays', stays);
+    reserveRoom();
     if (!stays) this.#timer = setTimeout(() => this.clear(), SHOWN_FOR);
   }
 
@@ -54,9 +58,10 @@ export class Notice {
   clear() {
     clearTimeout(this.#timer);
     if (this.element.contains(document.activeElement)) this.#cameFrom?.focus();
-    this.element.classList.remove('said');
+    this.element.classList.remove('said', 'stays');
     this.#setText('');
     this.#offer(null);
+    reserveRoom();
   }
 
   /** @param {NoticeAction | null} action */
@@ -72,4 +77,11 @@ export class Notice {
     this.text = text;
     this.sentence.textContent = text;
   }
+}
+
+/** Let the page of a phone begin below the notice that stays, which would cover the tabs: see page.css. */
+function reserveRoom() {
+  const room = Math.max(0, ...findAll(document, '.notice.stays').map(({offsetHeight}) => offsetHeight)), {style} = document.documentElement;
+  if (room) style.setProperty('--notice-room', `${room}px`);
+  else style.removeProperty('--notice-room');
 }

@@ -157,6 +157,30 @@ def test_the_names_of_all_tabs_are_seen_whole_on_one_line(phone: Visit, width: i
     names.first.click()
 
 
+SHOW_NOTICE = browsers.importing("""() => import('/lookahead/web/ui/notice.js').then(({Notice}) => {
+  const element = document.createElement('div');
+  element.className = 'notice';
+  document.querySelector('.sheet.writer').append(element);
+  new Notice(element).show('This browser has no room for the text: save it as a file.', {label: 'Save', run() {}});
+})""")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_notice_that_stays_covers_nothing_at_the_top_of_the_page(phone: Visit) -> None:
+    page, head = phone.page, phone.page.locator(".masthead")
+    top = head.bounding_box()["y"]
+    page.evaluate(SHOW_NOTICE)
+    notice = page.locator(".notice.said").bounding_box()
+    assert notice["y"] >= 0 and head.bounding_box()["y"] >= notice["y"] + notice["height"]
+    phone.open_tab("Lab")
+    assert head.bounding_box()["y"] == top, "the notice is in another tab"
+    phone.open_tab("Write")
+    assert head.bounding_box()["y"] > top
+    page.locator(".notice.said .dismiss").click()
+    assert head.bounding_box()["y"] == top
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 def test_the_help_says_first_what_a_finger_does(phone: Visit) -> None:
