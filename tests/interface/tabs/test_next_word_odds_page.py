@@ -66,8 +66,10 @@ def test_rows_show_the_likeliest_next_words_with_their_odds(visit: Visit, defaul
 
 
 def test_a_word_that_a_row_continues_is_announced_whole(visit: Visit) -> None:
+    visit.listen("#branches .announcement")
     show_words(visit, "My dog likes to run in")
-    said = visit.page.locator("#branches .announcement").text_content()
+    visit.page.wait_for_function("spoken.length > 0", timeout=PATIENCE)
+    said = visit.page.evaluate("spoken.at(-1)")
     (row,) = [index for index in range(visit.rows) if visit.pieces(index)[0] == "to"]
     assert visit.token(row, 0).get_attribute("aria-label").startswith("in, continued by to, ")
     assert said.split(": ")[1].split("; ")[row].startswith("into ")
