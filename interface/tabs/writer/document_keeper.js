@@ -12,7 +12,7 @@ import {replayHtml} from './replay_file.js';
 import {replayOf} from '../../web/core/replay.js';
 import {decodeLink, isLink} from './document_link.js';
 import {downloadFile} from '../../web/ui/elements.js';
-import {onDetail} from '../../web/ui/events.js';
+import {afterPaint, onDetail} from '../../web/ui/events.js';
 import {linkName, titleOf} from './document_titles.js';
 
 const TREE_TIMEOUT = 3000;   // milliseconds that an export waits for the tree
@@ -313,6 +313,7 @@ export class DocumentKeeper {
     this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)}, linkName({text, name}));
     this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
     scrollTo(0, 0);   // where the text and its rows are seen
+    afterPaint(() => { this.draft.box.scrollTop = 0; });   // the text mirror scrolls a long text to its end
     const done = () => { if (play) this.play(); };
     if (instruction) this.offer(instruction, () => this.instruction.set(instruction), done);
     else done();
