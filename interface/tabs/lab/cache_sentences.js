@@ -14,6 +14,9 @@ export const lastRow = ({steps}) => steps[steps.length - 1];
 /** The numbers that the model computes with, by what is compared. @param {string} compared */
 const numbersOf = compared => (compared === 'logit' ? 'numbers of 32 bits' : 'numbers of 16 bits');
 
+/** Why differences up to the limit count as rounding. @param {string} compared */
+const reasonOf = compared => (compared === 'logit' ? 'these hold seven digits, and long sums of them lose one or two' : 'with the default model two right computations differ by up to 7 % and one with a wrong attention mask by 15 % or more, and the limit lies between');
+
 /** The value of a prediction that its differences are a share of, in the fewest words. @param {string} compared */
 export const scaleName = compared => (compared === 'logit' ? 'largest logit' : 'log-probability farthest from 0');
 
@@ -33,7 +36,7 @@ export function verdictSentence(view) {
   const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction'), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
   const likeliest = others ? `In ${formatNumber(others)} of them another token is the likeliest: two tokens are so close there that rounding of this size decides between them. So a text written without the cache can become another one, though both are right.`
     : 'The likeliest token is the same in each of them.';
-  if (equal) return `In ${predictions} the ${values} with the cache and without it are the same but for rounding: a token’s two ${values} differ by at most ${percent(worst)} of ${scaleOf(unit)}. Up to ${figure(100 * bound)} % counts as rounding of ${numbersOf(unit)}. ${likeliest}`;
+  if (equal) return `In ${predictions} the ${values} with the cache and without it are the same but for rounding: a token’s two ${values} differ by at most ${percent(worst)} of ${scaleOf(unit)}. Up to ${figure(100 * bound)} % counts as rounding of ${numbersOf(unit)}: ${reasonOf(unit)}. ${likeliest}`;
   const first = steps.find(row => !row.equal);
   return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: a token’s two ${values} by ${percent(first?.relative_difference ?? null)} of ${scaleOf(unit)}, where up to ${figure(100 * bound)} % counts as equal.`;
 }
