@@ -157,6 +157,31 @@ def test_the_names_of_all_tabs_are_seen_whole_on_one_line(phone: Visit, width: i
     names.first.click()
 
 
+CONTRAST = """() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const light = colour => {
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const [red, green, blue] = [...canvas.getImageData(0, 0, 1, 1).data].map(part => part / 255)
+      .map(part => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
+  };
+  const mark = getComputedStyle(document.querySelector('#tree .tree-key .seen')).borderTopColor;
+  const [one, other] = [mark, getComputedStyle(document.querySelector('#tree .tree-foot')).backgroundColor].map(light);
+  return Math.max(one, other) / Math.min(one, other);
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("colours", ["dark", "light"])
+def test_the_mark_of_what_was_only_seen_stands_out_from_the_paper(page: Any, small_page: str, colours: str) -> None:
+    phone_size = {"width": 390, "height": 844}
+    with browsers.visit_again(page, small_page, viewport=phone_size, color_scheme=colours) as opened:
+        opened.wait_for_status("ready")
+        assert opened.page.evaluate(CONTRAST) >= 3
+
+
 SHOW_NOTICE = browsers.importing("""() => import('/lookahead/web/ui/notice.js').then(({Notice}) => {
   const element = document.createElement('div');
   element.className = 'notice';
