@@ -14,6 +14,7 @@ import {decodingLayout, decodingSvg, decodingTree, nodeSentence} from './decodin
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {formatCount, formatNumber, visibleText} from '../../web/core/figures_and_labels.js';
+import {measuredWidth} from '../../web/ui/measured_width.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {ODDS_HEADS, SPREAD_NOTE, drawsSentence, oddsPlot, oddsRows} from './odds.js';
@@ -235,7 +236,7 @@ class DecodingPage extends ExperimentPage {
 
   #svg() {
     const {prompt} = this.run ?? {};
-    return this.tree ? decodingSvg(this.tree, {shown: this.#shown, colours: drawingColours(this.picture), title: `${TITLE}, after “${visibleText(String(prompt ?? ''))}”`}) : '';
+    return this.tree ? decodingSvg(this.tree, {shown: this.#shown, colours: drawingColours(this.picture), title: `${TITLE}, after “${visibleText(String(prompt ?? ''))}”`, widthOf: measuredWidth}) : '';
   }
 
   /** Draw the tree. While texts are written it waits as long as it has the focus: a screen reader would say each new drawing. */
@@ -246,7 +247,7 @@ class DecodingPage extends ExperimentPage {
     const svg = showDrawing(picture, this.#svg());
     viewport.svg = svg;
     viewport.resize({width: svg.width.baseVal.value, height: svg.height.baseVal.value});
-    items.take(svg, decodingLayout(tree, this.#shown));
+    items.take(svg, decodingLayout(tree, this.#shown, measuredWidth));
     focus.keepTabStop(items.nodes);
     if (!this.scrolled) this.#showRoot();
     showPointed(this.pointed, words.pointSentence(this.hasBeams), false);

@@ -1,6 +1,7 @@
 // The texts of all decoding methods as one tree: a path for each text, and those that the beam search dropped. It is drawn as
 // SVG, on the page and in files.
 /** @import {DecodedText, DecodingMethod, DecodingNode, DecodingView, DrawingColours, LaidLink, LaidNode} from '../../web/core/types.d.ts' */
+/** @import {WidthOf} from '../../web/core/label_width.js' */
 import {FIGURE_SIZE, LABEL_SIZE, layoutTree} from '../../web/core/tree_layout.js';
 import {PARTIAL_TOKEN_SIGN, formatPercent, quotedText, spokenLabel, spokenText} from '../../web/core/figures_and_labels.js';
 import {escapeXml} from '../../web/core/tree_svg.js';
@@ -108,17 +109,18 @@ export function nodeName({key, text, state, odds, texts, dropped}) {
  * The layout of the nodes on the shown paths.
  * @param {DecodingNode} root
  * @param {Shown} shown
+ * @param {WidthOf} [widthOf]
  */
-export const decodingLayout = (root, shown) => layoutTree(shownTree(root, shown));
+export const decodingLayout = (root, shown, widthOf) => layoutTree(shownTree(root, shown), {widthOf});
 
 /**
  * The tree as the text of an SVG file: one line for each method whose text passes, thin grey lines to what the beam search
  * dropped. Each node is a group with its key in the attribute `data-key`, and its sentence as a title.
  * @param {DecodingNode} root
- * @param {{shown: Shown, colours: DrawingColours, title: string}} options
+ * @param {{shown: Shown, colours: DrawingColours, title: string, widthOf?: WidthOf}} options
  */
-export function decodingSvg(root, {shown, colours, title}) {
-  const {width, height, nodes, links} = decodingLayout(root, shown);
+export function decodingSvg(root, {shown, colours, title, widthOf}) {
+  const {width, height, nodes, links} = decodingLayout(root, shown, widthOf);
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escapeXml(title)}">`,

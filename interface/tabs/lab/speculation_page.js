@@ -13,6 +13,7 @@ import {draftSvg, keySentence, keysOf} from './speculation_tree.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {formatNumber} from '../../web/core/figures_and_labels.js';
 import {markCropped} from '../../web/ui/cropped.js';
+import {measuredWidth} from '../../web/ui/measured_width.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {savePngOf} from '../../web/ui/png_file.js';
@@ -181,7 +182,7 @@ class SpeculationPage extends ExperimentPage {
 
   #svg() {
     const {view, pass, figure, chosenKey} = this;
-    return view?.passes.length ? draftSvg(view, {number: pass, prompt: String(this.run?.prompt ?? ''), chosen: chosenKey, colours: drawingColours(figure)}) : '';
+    return view?.passes.length ? draftSvg(view, {number: pass, prompt: String(this.run?.prompt ?? ''), chosen: chosenKey, colours: drawingColours(figure), widthOf: measuredWidth}) : '';
   }
 
   /** @param {{spoken?: boolean}} [options] `spoken`: whether what is said of the chosen token is announced */

@@ -1,6 +1,7 @@
 // The draft of a pass as a tree: what the drafters proposed, what the model accepted, and the token that it added. It is drawn as
 // SVG, on the page and in files.
 /** @import {DrawingColours, LaidLink, LaidNode, SpeculationView, TreeNode} from '../../web/core/types.d.ts' */
+/** @import {WidthOf} from '../../web/core/label_width.js' */
 import {FIGURE_SIZE, LABEL_SIZE, layoutTree} from '../../web/core/tree_layout.js';
 import {KIND_NAMES, acceptedIn, addedNodeSentence, initials, isEnd, tokenSentence} from './speculation_sentences.js';
 import {PARTIAL_TOKEN_SIGN} from '../../web/core/figures_and_labels.js';
@@ -48,10 +49,10 @@ export const keySentence = (view, number, key) => (key === ADDED ? addedNodeSent
  * The tree of a pass as the text of an SVG file. The nodes after the text are groups with their keys in the attribute
  * `data-key`; the chosen one is bold and underlined.
  * @param {SpeculationView} view
- * @param {{number: number, prompt: string, chosen: string | null, colours: DrawingColours}} options
+ * @param {{number: number, prompt: string, chosen: string | null, colours: DrawingColours, widthOf?: WidthOf}} options
  */
-export function draftSvg(view, {number, prompt, chosen, colours}) {
-  const {width, height, nodes, links} = layoutTree(draftTree(view, number, prompt)), pass = view.passes[number - 1];
+export function draftSvg(view, {number, prompt, chosen, colours, widthOf}) {
+  const {width, height, nodes, links} = layoutTree(draftTree(view, number, prompt), {widthOf}), pass = view.passes[number - 1];
   const title = `The draft of pass ${number}: ${acceptedIn(pass)} of ${pass.nodes.length} drafted tokens are accepted`;
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
   return [

@@ -1,5 +1,7 @@
 // The widths of labels without a browser: an upper bound for the fonts that common systems have.
 
+/** @typedef {(text: string, size: number) => number} WidthOf a width in pixels; `size` is that of the font */
+
 /** Widths in font sizes of the widest common serif and sans-serif fonts, by the characters that have them. */
 /** @type {[RegExp, number][]} */
 const WIDTHS = [

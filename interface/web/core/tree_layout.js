@@ -1,6 +1,7 @@
 // Where the nodes of a tree are drawn. Depth grows to the right, one column for each depth; no two labels overlap.
 /** @import {LaidLink, LaidNode, TreeLayout, TreeNode} from './types.d.ts' */
 /** @import {Size} from './tree_scale.js' */
+/** @import {WidthOf} from './label_width.js' */
 import {fillingSpread} from './tree_scale.js';
 import {formatPercent} from './figures_and_labels.js';
 import {labelWidth} from './label_width.js';
@@ -23,13 +24,13 @@ const FULL_RIVER = 60;           // the width of a river of probability 1
  * the node's with everything else. Where a text has stood, the river is as wide as at the start again, which `figuresSentence` says. The label of a node
  * stands above its line or river, and its odds below.
  * @param {TreeNode} root
- * @param {{river?: boolean, spread?: number, room?: number}} [options] `spread`: how many times farther apart than the labels need;
+ * @param {{river?: boolean, spread?: number, room?: number, widthOf?: WidthOf}} [options] `spread`: how many times farther apart than the labels need;
  *   `room`: the
- *   width into which the drawing is to fit, see `columnGap`
+ *   width into which the drawing is to fit, see `columnGap`; `widthOf`: the widths of labels, an upper bound unless given
  * @returns {TreeLayout}
  */
-export function layoutTree(root, {river = false, spread = 1, room = Infinity} = {}) {
-  const nodes = measuredNodes(root, river ? FULL_RIVER : 0);
+export function layoutTree(root, {river = false, spread = 1, room = Infinity, widthOf = labelWidth} = {}) {
+  const nodes = measuredNodes(root, river ? FULL_RIVER : 0, widthOf);
   const children = childrenByParent(nodes), mains = mainNodes(nodes);
   // From the leaves on: a child comes after its parent in the list.
   /** @type {Map<LaidNode, Contour>} */
@@ -62,14 +63,15 @@ export function layoutInArea(root, {river, area, least}) {
  * The nodes with their sizes, each before its children. `full` is the width of a river of probability 1.
  * @param {TreeNode} root
  * @param {number} full
+ * @param {WidthOf} widthOf
  */
-function measuredNodes(root, full) {
+function measuredNodes(root, full, widthOf) {
   /** @type {LaidNode[]} */
   const nodes = [];
   /** @type {{node: TreeNode, parent: LaidNode | null, flow: number}[]} */
   const open = [{node: root, parent: null, flow: full}];
   for (let next = open.pop(); next; next = open.pop()) {
-    const laid = measuredNode(next, full), {node: {children}, out} = laid;
+    const laid = measuredNode(next, full, widthOf), {node: {children}, out} = laid;
     nodes.push(laid);
     const total = Math.max(1, children.reduce((all, {odds}) => all + (odds?.p ?? 0), 0));
     for (const node of children.toReversed()) open.push({node, parent: laid, flow: out * (node.odds?.p ?? 0) / total});
@@ -77,11 +79,11 @@ function measuredNodes(root, full) {
   return nodes;
 }
 
-/** @type {(next: {node: TreeNode, parent: LaidNode | null, flow: number}, full: number) => LaidNode} */
-function measuredNode({node, parent, flow}, full) {
+/** @type {(next: {node: TreeNode, parent: LaidNode | null, flow: number}, full: number, widthOf: WidthOf) => LaidNode} */
+function measuredNode({node, parent, flow}, full, widthOf) {
   const out = node.reached && node.children.length ? full : flow;
   const label = nodeLabel(node, parent?.node.text), figure = node.note ?? (node.odds ? formatPercent(node.odds) : '');
-  const width = 2 * LABEL_INSET + Math.max(labelWidth(label, LABEL_SIZE), labelWidth(figure, FIGURE_SIZE));
+  const width = 2 * LABEL_INSET + Math.max(widthOf(label, LABEL_SIZE), widthOf(figure, FIGURE_SIZE));
   const depth = parent ? parent.depth + 1 : 0, height = Math.max(flow, out) + 2 * TEXT_ROOM;
   return {node, parent, depth, x: 0, right: 0, y: 0, label, figure, width, height, flow, out};
 }

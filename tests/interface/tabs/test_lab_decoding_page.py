@@ -125,6 +125,18 @@ def odds(page: Any) -> list[list[str]]:
     return [row.split("\t") for row in page.locator("#lab-decoding .odds tbody").inner_text().splitlines()]
 
 
+GAP = """svg => {
+  const {x, width} = svg.querySelector('g[data-key=""] text').getBBox();
+  return Math.min(...[...svg.querySelectorAll('path')].map(path => path.getPointAtLength(0).x)) - x - width;
+}"""
+
+
+@in_a_browser
+def test_the_lines_of_the_tree_begin_right_after_a_long_prompt(tiny: Visit, tiny_page: str) -> None:
+    page = run(tiny, tiny_page, "prompt=The+old+lighthouse+keeper+climbed+slowly&tokens=2&samples=1&beams=2&seed=4")
+    assert 0 <= page.locator("#lab-decoding .tree svg").evaluate(GAP) <= 12
+
+
 @in_a_browser
 def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
     tiny: Visit, tiny_page: str, tmp_path: Path

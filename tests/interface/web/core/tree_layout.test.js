@@ -57,6 +57,12 @@ test('each node of the tree is laid out once, right of its parent', () => {
   });
 });
 
+test('labels are as wide as they are measured', () => {
+  const root = {key: '', text: 'a text', state: 'typed', odds: null, children: []};
+  const {nodes: [{width, label}]} = layoutTree(root, {widthOf: text => 7 * text.length});
+  assert.equal(width, 2 * 2 + 7 * label.length);
+});
+
 test('the label and its odds fit into the width of the node, one above the other', () => {
   both((root, river) => {
     for (const {label, figure, width, x, right, node} of layoutTree(root, {river}).nodes) {
