@@ -34,12 +34,12 @@ from lookahead_core.tree import Node, TokenTree
 
 T = TypeVar("T")
 HEAD_ROWS = 64
-"""Rows of logits of which one number each is needed that are in memory at once. The memory of so few is used again;
-for those of a whole pass, the system would give fresh memory, which takes longer than computing them."""
+"""Maximum rows of logits that `next_logprobs` computes at a time. So small a buffer is reused by the allocator; one for
+a whole pass would be allocated anew, which takes longer than computing the logits."""
 PASS_SIZES = (PREFILL_CHUNK, 64, 8)
-"""Tokens of a pass at most: at first, and then each time that memory has run out."""
+"""Maximum number of tokens of a pass: first the usual one, then the next smaller one each time that memory runs out."""
 SEPARATE_TREES = 3
-"""With CUDA graphs, so many trees have passes of their own, which take less time together than one without graphs."""
+"""With CUDA graphs, up to this number of trees get a pass each, which takes less time than one pass without a graph."""
 LEAST_SHARE = 8
 """However often memory runs out, the caches may have the bytes that they were allowed at first, divided by this."""
 

@@ -21,7 +21,7 @@ class RollOut(NamedTuple):
 
 
 class ReplicaCounts(NamedTuple):
-    """How the servers of a model are. The numbers tell nothing about texts."""
+    """Which servers of a model answer, and how many texts have moved to another server. Holds nothing about texts."""
 
     answering: tuple[bool, ...]
     """Whether each server answers, in the order of their addresses."""

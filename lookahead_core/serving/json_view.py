@@ -1,4 +1,4 @@
-"""Lookahead results and documents as JSON for pages and other programs."""
+"""Lookahead results as JSON for pages and other programs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from lookahead_core.serving.packed_predictions import KEPT, PredictionPacker
-from lookahead_core.text.codec import split_bytes
 
 if TYPE_CHECKING:
-    from lookahead_core.document.document import Document
     from lookahead_core.document.results import Branch, Lookahead, Other
     from lookahead_core.prediction import Prediction
 
-TOP = 10
-"""Number of likeliest next tokens in a document's JSON."""
 MAX_BANNED_SHOWN = 16
 """Maximum number of banned tokens in `without` of a lookahead's JSON."""
 REPORTED_OPTIONS = ("k", "depth", "mode", "until", "temperature", "top_p", "seed", "odds")
@@ -87,15 +83,6 @@ def word_as_json(result: Lookahead) -> dict[str, Any]:
     return {} if result.word is None else {"word": dataclasses.asdict(result.word)}
 
 
-def document_as_json(document: Document) -> dict[str, Any]:
-    """Return a document as JSON: `text`, `token_ids`, and `top`, at most ten likeliest next tokens, likeliest first.
-
-    Each of `top` has `id`, `text` and `probability`. It is empty until the node at the end of the text was evaluated;
-    nothing is evaluated here.
-    """
-    return {"text": document.text, "token_ids": document.token_ids, "top": _top(document)}
-
-
 def _branch_as_json(branch: Branch, indexes: dict[int, int]) -> dict[str, Any]:
     return {
         **_tokens_as_json(branch, indexes),
@@ -149,24 +136,3 @@ def _distinct_predictions(result: Lookahead, rest: int) -> list[Prediction]:
     paths: list[Branch | Other] = [*result.branches, *result.rest[:rest]]
     predictions += [prediction for path in paths for prediction in path.said]
     return list({id(prediction): prediction for prediction in predictions}.values())
-
-
-def _top(document: Document) -> list[dict[str, Any]]:
-    """Return a document's likeliest next tokens as JSON, likeliest first, at most `TOP`; empty if they are not known.
-
-    A token has `id`, `text` (null unless it is made of whole characters) and `probability`, 0 to 1.
-    """
-    prediction = document.head.prediction
-    if prediction is None:
-        return []
-    pairs = zip(prediction.token_ids[:TOP], prediction.logprobs[:TOP], strict=True)
-    return [
-        {"id": token_id, "text": _whole_text(document, token_id), "probability": math.exp(logprob)}
-        for token_id, logprob in pairs
-    ]
-
-
-def _whole_text(document: Document, token_id: int) -> str | None:
-    """Return a token's text; None unless it is made of whole characters, one or more."""
-    text, partial = split_bytes(b"", document.model.codec.bytes_of(token_id))
-    return text if text and not partial and "\ufffd" not in text else None

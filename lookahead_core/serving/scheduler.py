@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 MAX_WAITING = 256
 """Maximum number of clients with a request, and of clients with a prefetch."""
-ENDING = "The server is ending; start it again to go on."
+ENDING = "The server is shutting down; try again in a minute."
 SCHEDULERS: weakref.WeakSet[Scheduler] = weakref.WeakSet()
 """All schedulers of this process; they are closed when the interpreter exits."""
 

@@ -129,11 +129,6 @@ class LookaheadOptions:
             )
 
     @property
-    def is_plain(self) -> bool:
-        """Whether `is_greedy_to_depth` is true and `odds` is "tokens"."""
-        return self.is_greedy_to_depth and self.odds == "tokens"
-
-    @property
     def is_greedy_to_depth(self) -> bool:
         """Whether the mode is "likely", `until` is "tokens", and `banned`, `towards` and `avoid` are empty.
 

@@ -14,7 +14,7 @@ import torch
 from lookahead_core import Cost, Document, Model, load_model
 from lookahead_core.document.result_context import ResultContext, make_lookahead
 from lookahead_core.engines.prediction_rows import LogitRows
-from lookahead_core.serving.json_view import document_as_json, lookahead_as_json
+from lookahead_core.serving.json_view import lookahead_as_json
 from lookahead_core.serving.packed_predictions import PredictionPacker, pack
 from lookahead_core.serving.tree_export import tree_as_json
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -169,29 +169,6 @@ def test_a_view_while_the_text_is_read_has_no_branches(tiny_model: Model) -> Non
     context = ResultContext(document.head, document.passage.end, tiny_model.end_token_ids, LookaheadOptions())
     view = lookahead_as_json(make_lookahead((), Cost(0, 0, 0.0, 0, 0), context))
     assert (view["branches"], view["nodes"], view["rest"], view["alone"]) == ([], [], [], 0)
-
-
-def test_a_document_as_json_holds_its_text_ids_and_what_comes_next(tiny_model: Model) -> None:
-    document = Document(tiny_model, "The lighthouse")
-    assert document_as_json(document)["top"] == []
-    prediction = document.predict()
-    shown = json.loads(json.dumps(document_as_json(document)))
-    assert (shown["text"], shown["token_ids"]) == ("The lighthouse", document.token_ids)
-    assert [top["id"] for top in shown["top"]] == list(prediction.token_ids[:10])
-    odds = [math.exp(value) for value in prediction.logprobs[:10]]
-    assert [top["probability"] for top in shown["top"]] == pytest.approx(odds)
-
-
-def test_a_next_token_has_its_text_if_that_is_whole_characters(tiny_model: Model) -> None:
-    texts = {}
-    for word in ("The", "sea", "🙂", "naïve", "1", "again and"):
-        document = Document(tiny_model, word)
-        document.predict()
-        texts |= {top["id"]: top["text"] for top in document_as_json(document)["top"]}
-    assert len(texts) > 20 and None in texts.values()
-    for token_id, text in texts.items():
-        decoded = tiny_model.tokenizer.decode([token_id], skip_special_tokens=True)
-        assert text == (decoded if decoded and "\ufffd" not in decoded else None)
 
 
 def flat(trees: list[dict[str, Any]], above: tuple[int, ...]) -> set[tuple[int, ...]]:

@@ -148,14 +148,6 @@ def test_bans_are_token_ids_at_most_a_thousand_and_not_all_there_are() -> None:
         LookaheadOptions(banned=range(9)).check_vocabulary(9)
 
 
-def test_a_lookahead_is_plain_in_mode_likely_by_tokens_without_bans() -> None:
-    assert LookaheadOptions().is_plain and LookaheadOptions(k=9, depth=9, heal=True, temperature=0.5).is_plain
-    assert not any(
-        one.is_plain
-        for one in (LookaheadOptions(mode="forks"), LookaheadOptions(until="word"), LookaheadOptions(banned=[1]))
-    )
-
-
 @pytest.mark.parametrize("name", ["heal", "speculate"])
 def test_switches_are_true_or_false(name: str) -> None:
     assert getattr(LookaheadOptions(**{name: True}), name) is True
