@@ -8,6 +8,8 @@ NO_MEMORY = (
     "branches, or try again later."
 )
 """The sentence for errors of requests that `is_out_of_memory` recognises."""
+NO_TOKENS = "The text is empty, and this model has no start token: write at least one character."
+"""The sentence for a text without tokens, after which a model predicts nothing."""
 
 
 class LookaheadError(Exception):

@@ -15,15 +15,12 @@ from interface.server.callers import CALLER, Caller, leave_turn
 from interface.server.rate_limits import Turns
 from interface.server.time_limit import limited
 from lookahead_core.errors import LookaheadError
-from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
     from interface.server.model_loading import ModelLoader
     from lookahead_core.serving.calls import Reading
     from lookahead_core.serving.tree_pool import TreePool
 
-AT_ONCE = Settings.person_calls
-"""Calls of one person that may run at once, unless a setting says otherwise."""
 MOST_RUNNING = 128
 """Calls that may run at once, of all people; those of one address are at most half of them. Each holds a tree."""
 MOST_CHECKED = 64

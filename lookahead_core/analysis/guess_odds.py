@@ -12,7 +12,7 @@ import torch
 
 from lookahead_core.document.document import Document
 from lookahead_core.engines.engine import prefill_in_chunks
-from lookahead_core.errors import LookaheadError
+from lookahead_core.errors import NO_TOKENS, LookaheadError
 from lookahead_core.strategies.branch_growth import Growth, GrowthContext
 from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_start, joint_row
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
@@ -114,7 +114,7 @@ def guess_odds_steps(
     options.check_vocabulary(document.model.vocabulary)
     head = document.tree.head
     if not head.depth:
-        raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
+        raise LookaheadError(NO_TOKENS)
     search = _GuessSearch(document, texts, document.reopened_token() if heal else None, options)
     engine = document.model.engine
     for _ in prefill_in_chunks(engine, search.base):

@@ -20,7 +20,7 @@ from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, 
 from lookahead_core.document.stream import Stream, stream_steps
 from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.engines.engine import Engine, predict
-from lookahead_core.errors import LookaheadError
+from lookahead_core.errors import NO_TOKENS, LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.prediction import Prediction
 from lookahead_core.steps import last_step
@@ -292,8 +292,7 @@ class Document:
         healed = isinstance(branch, Branch) and branch.healed
         token_ids = self.token_ids_of(branch)
         if tokens is not None:
-            if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= len(token_ids):
-                raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {len(token_ids)}.")
+            check_integer("tokens", tokens, 0, len(token_ids))
             token_ids = token_ids[:tokens]
         ends = [index for index, token_id in enumerate(token_ids) if token_id in self.model.end_token_ids]
         token_ids = token_ids[: ends[0]] if ends else token_ids
@@ -338,9 +337,7 @@ class Document:
         A typed token that a removed token of a healed branch had replaced comes back, and is then the last one. Raises
         ValueError for a negative number or more tokens than the text has; start tokens and an opening do not count.
         """
-        most = len(self.token_ids) - self.passage.start_count
-        if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens <= most:
-            raise ValueError(f"tokens is {tokens!r}, and must be a whole number from 0 to {most}.")
+        check_integer("tokens", tokens, 0, len(self.token_ids) - self.passage.start_count)
         self.passage.pop(tokens)
         self._update_head()
 
@@ -606,7 +603,7 @@ class Document:
 
     def _require_tokens(self) -> None:
         if not self.tree.head.depth:
-            raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
+            raise LookaheadError(NO_TOKENS)
 
 
 def _prediction_of(node: Node) -> Prediction:

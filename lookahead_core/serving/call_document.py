@@ -12,7 +12,7 @@ from lookahead_core.document.document import MOST_NODES, Document
 from lookahead_core.document.results import Beams, Branch, Lookahead
 from lookahead_core.document.stream import StreamStep
 from lookahead_core.document.template_endings import closed
-from lookahead_core.errors import LookaheadError
+from lookahead_core.errors import NO_TOKENS, LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.prediction import Prediction
 from lookahead_core.text.chat import ChatToken, Conversation
@@ -139,7 +139,7 @@ class CallDocument:
                 f"There are {len(self.tokens):,} tokens, and this model sees {context:,} at once: shorten the text."
             )
         if not self.tokens:
-            raise LookaheadError("There is nothing to go on from: this model has no start token, so write something.")
+            raise LookaheadError(NO_TOKENS)
         nodes = tree.path(self.document.head)
         pairs = list(zip(nodes, [*nodes[1:], None], strict=True))
         pending = [(node, after) for node, after in pairs if _logprob_and_rank(node, after) is None]

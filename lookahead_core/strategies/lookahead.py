@@ -19,8 +19,6 @@ from lookahead_core.strategies.sampled_branches import grow_sampled
 from lookahead_core.strategies.word_search import WordSearch
 from lookahead_core.tree import Node
 
-__all__ = ["BranchLeaf", "GrowthContext", "GrowthStep", "LookaheadOptions", "ReopenedToken", "lookahead"]
-
 NO_CONTEXT = GrowthContext()
 """The default context: the model reads the whole text, branches end by number of tokens, and nothing is drafted."""
 

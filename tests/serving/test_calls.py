@@ -467,7 +467,7 @@ def test_an_empty_text_without_a_start_token_is_refused() -> None:
     bare = tiny_llama(400)
     model = load_model(bare, tokenizer=byte_level(CORPUS))
     model = replace(model, start_ids=())
-    with pytest.raises(LookaheadError, match="There is nothing to go on from: this model has no start token"):
+    with pytest.raises(LookaheadError, match="The text is empty, and this model has no start token"):
         Calls(model).logprobs("")
 
 

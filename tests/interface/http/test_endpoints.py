@@ -20,7 +20,7 @@ from interface import ModelLoader
 from interface.http.endpoints import _while_connected
 from interface.server import call_runner as callers
 from interface.server.call_arguments import checked
-from interface.server.call_runner import AT_ONCE, CallRunner, NotReady, TooMany
+from interface.server.call_runner import CallRunner, NotReady, TooMany
 from interface.server.callers import CALLER, Caller
 from interface.server.error_sentences import UNEXPECTED, status
 from interface.server.time_limit import TooMuch
@@ -29,11 +29,14 @@ from lookahead_core.errors import CacheFull, LookaheadError, NoRoom
 from lookahead_core.serving import job, scheduler, shared_passes
 from lookahead_core.serving.calls import Calls
 from lookahead_core.serving.scheduler import SCHEDULERS
+from lookahead_core.settings import Settings
 from tests.serving.test_calls import impossible, texts_of
 from tests.support.browser import page_of
 from tests.support.http_requests import PATIENCE, http_request, wait_until_ready
 from tests.support.prototype_client import PROMPTS, PrototypePage
 from tests.support.witness import around
+
+AT_ONCE = Settings.person_calls  # calls of one person that may run at once
 
 TALK = [{"role": "user", "content": "Tell me of the sea."}, {"role": "assistant", "content": "The old"}]
 DOCUMENT = "The old keeper climbed the stairs again and again. The sea was grey."
