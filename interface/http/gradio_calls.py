@@ -20,10 +20,18 @@ from interface.server.model_loading import ModelLoader
 def build(loader: ModelLoader) -> None:
     """Add an API endpoint for each call, under its name, to the `gr.Blocks` in whose context this runs.
 
-    `gradio_client` and MCP use these endpoints. The model may still be loading.
+    `gradio_client` and MCP use these endpoints. They are not in Gradio's queue: for an endpoint in the queue, MCP sends
+    a request from this server to itself, and all its callers would count as one. The model may still be loading.
     """
     for name in NAMES:
-        gr.api(_endpoint(loader.caller, name), api_name=name, concurrency_limit=None)
+        gr.api(_endpoint(loader.caller, name), api_name=name, queue=False)
+
+
+class CallFailed(gr.Error):
+    """The error of a call. Its text is the sentence; Gradio puts quotation marks around it, which MCP would show."""
+
+    def __str__(self) -> str:
+        return str(self.message)
 
 
 def _endpoint(caller: CallRunner, name: str) -> Callable[..., Awaitable[dict[str, Any]]]:
@@ -39,12 +47,12 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[..., Awaitable[dict[str
     async def answer(request: gr.Request, *arguments: Any, **options: Any) -> dict[str, Any]:
         try:
             require_own_page(request.headers)
-            # Gradio's queue runs this in a context of its own.
-            CALLER.set(caller_of(getattr(request.request, "scope", {})))
+            # Gradio runs this in a context of its own. MCP's request is Starlette's, others are Gradio's around it.
+            CALLER.set(caller_of(getattr(getattr(request, "request", request), "scope", {})))
             return await caller.answer(name, signature.bind(*arguments, **options).arguments)
         except Exception as error:
             caller.loader.counts.count_error(error)
-            raise gr.Error(sentence(error), print_exception=False) from None
+            raise CallFailed(sentence(error), print_exception=False) from None
 
     # Gradio passes the request to the parameter with this annotation, and hides that parameter from callers.
     request_parameter = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)

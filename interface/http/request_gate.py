@@ -85,9 +85,6 @@ class RequestGate:
                 await self._limits.pace_refusal(caller_of(scope).address)
             await refusal(error)(scope, receive, send)
             return
-        if path.startswith(MCP):  # a tool's call is another request to this server, which would wait for this one
-            await self.app(scope, _again(body, receive), send)
-            return
         leave = await self._limits.enter(caller)
         response = _Response(send, leave)
         try:

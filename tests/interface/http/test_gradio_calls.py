@@ -10,7 +10,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,14 @@ import pytest
 import app
 import lookahead_core
 from interface.server.call_arguments import NAMES, function_of
+from interface.server.call_runner import CallRunner
+from interface.server.callers import CALLER, PROGRAMS, Caller, leave_turn
+from interface.server.rate_limits import PERSON_TURNS
 from lookahead_core import Model
 from lookahead_core.serving.calls import Calls
 from tests.interface.http.test_endpoints import CALLS
 from tests.serving.test_calls import texts_of
-from tests.support.http_requests import http_request, served
+from tests.support.http_requests import PATIENCE, http_request, served
 
 EXAMPLES = (Path(__file__).parents[3] / "docs" / "calls.md").read_text()
 
@@ -98,15 +103,76 @@ def test_an_mcp_client_gets_what_the_functions_return(model: Model) -> None:
     assert refused == (True, "At least one message must be provided.")
 
 
-async def asked_by_mcp(url: str) -> tuple[dict[str, str | None], list[str], tuple[bool, str]]:
-    """The tools with what they are for, the answers to all calls, and what a mistake gets."""
+@pytest.mark.slow
+def test_each_mcp_client_is_the_caller_of_its_calls(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mcp", reason="The package mcp is not installed.")
+    callers: list[Caller] = []
+    answer = CallRunner.answer
+
+    async def recorded(self: CallRunner, *arguments: Any, **options: Any) -> dict[str, Any]:
+        callers.append(CALLER.get())
+        return await answer(self, *arguments, **options)
+
+    with served(model, mcp_server=True) as url:
+        monkeypatch.setattr(CallRunner, "answer", recorded)
+        for address in ("127.0.0.2", "127.0.0.3"):
+            asyncio.run(asked_by_mcp(f"{url}gradio_api/mcp/", CALLS[:1], address))
+    assert {(caller.address, caller.person) for caller in callers} == {
+        ("127.0.0.2", PROGRAMS),
+        ("127.0.0.3", PROGRAMS),
+    }
+
+
+@pytest.mark.slow
+def test_calls_of_an_mcp_client_that_wait_for_the_model_hold_no_turn(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mcp", reason="The package mcp is not installed.")
+    waiting = [0]
+
+    async def wait_together(self: CallRunner, *arguments: Any, **options: Any) -> dict[str, Any]:
+        leave_turn()
+        waiting[0] += 1
+        end = time.monotonic() + PATIENCE
+        while waiting[0] <= PERSON_TURNS and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        return {"waiting": waiting[0]}
+
+    async def ask(url: str) -> list[str]:
+        async with mcp_session(url) as session:
+            calls = (session.call_tool(*CALLS[0]) for _ in range(PERSON_TURNS + 1))
+            return [answer.content[0].text for answer in await asyncio.gather(*calls)]
+
+    with served(model, mcp_server=True) as url:
+        monkeypatch.setattr(CallRunner, "answer", wait_together)
+        answers = asyncio.run(ask(f"{url}gradio_api/mcp/"))
+    assert [ast.literal_eval(answer)["waiting"] for answer in answers] == [PERSON_TURNS + 1] * (PERSON_TURNS + 1)
+
+
+@asynccontextmanager
+async def mcp_session(url: str, address: str = "127.0.0.1") -> AsyncIterator[Any]:
+    """A session of an MCP client that sends its requests from `address`."""
+    import httpx
     from mcp import ClientSession
     from mcp.client.streamable_http import streamable_http_client
 
-    async with streamable_http_client(url) as (reading, writing, _), ClientSession(reading, writing) as session:
+    transport = httpx.AsyncHTTPTransport(local_address=address)
+    async with (
+        httpx.AsyncClient(transport=transport, timeout=PATIENCE, follow_redirects=True) as client,
+        streamable_http_client(url, http_client=client) as (reading, writing, _),
+        ClientSession(reading, writing) as session,
+    ):
         await session.initialize()
+        yield session
+
+
+async def asked_by_mcp(
+    url: str, calls: Sequence[tuple[str, Any]] = CALLS, address: str = "127.0.0.1"
+) -> tuple[dict[str, str | None], list[str], tuple[bool, str]]:
+    """The tools with their descriptions, the answers to `calls`, and that to a wrong one, asked from `address`."""
+    async with mcp_session(url, address) as session:
         tools = {tool.name: tool.description for tool in (await session.list_tools()).tools}
-        answers = [(await session.call_tool(name, given)).content[0].text for name, given in CALLS]
+        answers = [(await session.call_tool(name, given)).content[0].text for name, given in calls]
         wrong = await session.call_tool("continue_messages", {"messages": []})
         return tools, answers, (wrong.isError, wrong.content[0].text)
 
