@@ -286,6 +286,7 @@ class HighlightsTab {
     this.branchStart = this.#openLater = null;
     this.#show({revision: this.opened += 1, state: 'empty', view: null});
     this.#showReplaced('');
+    this.line.announce('');   // also each further time
     this.line.announce(CLOSED);
   }
 

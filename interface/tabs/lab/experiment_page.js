@@ -190,6 +190,8 @@ export class ExperimentPage {
     const copied = await copyText(address), said = copied ? COPIED : `Copy this link: ${address}`;
     this.line.announce('');
     this.line.show([said, sentence, local && ASK_FOR_ADDRESS].filter(Boolean).join(' '), this.line.state);
+    // On a phone the button stays in sight, and the line may not be.
+    this.line.sentence.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }
 
   /** @param {boolean} running */

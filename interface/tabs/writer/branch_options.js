@@ -1,6 +1,6 @@
 // The sliders and choices above the writer's branches.
 /** @import {BannedToken, StoredSettings, ViewOptionsOfRequest} from '../../web/core/types.d.ts' */
-import {MODES, settingsRemark, wordsNeed} from '../../web/core/branch_sentences.js';
+import {MODES, sameRowsRemark, wordsNeed} from '../../web/core/branch_sentences.js';
 import {BanChips} from '../../web/ui/ban_chips.js';
 import {find, findAll, setText} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
@@ -136,7 +136,9 @@ export class BranchOptions extends EventTarget {
     // The chosen value is kept, and what the figures are of is said in its place.
     find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || need ? 'here: tokens' : 'words';
     odds.closest('label')?.classList.toggle('idle', odds.disabled);
-    setText(find(this.element, '.settings-remark'), settingsRemark(this.settings, this.#view));
+    const remark = sameRowsRemark(this.settings, this.#view);
+    setText(find(this.element, '.words-need'), need);
+    setText(find(this.element, '.same-rows'), need && remark ? `\n${remark}` : remark);
     depth.disabled = !byTokens;
     depth.closest('label')?.classList.toggle('idle', !byTokens);
   }

@@ -16,6 +16,7 @@ const MOST_WAITS = 40;
 const LEAST = 1e-12;          // probability of a guess that the model finds impossible
 const NOTHING = 'Type the word that you expect next.';
 const NO_TEXT = 'Write something first: then you guess its next word.';
+const SELECTED = 'A selection pauses branching: put the caret where your next word is to stand, then guess it.';
 const GUESSED_HERE = 'You have guessed here, or skipped it: write on for the next guess.';
 const UNREAD = 'The model has not read this text yet: if branching is paused, go on with it, or skip the guess.';
 const SKIPPED = 'Skipped: this guess does not count.';
@@ -107,7 +108,7 @@ export class GuessFirst extends EventTarget {
     toggle.addEventListener('change', () => {
       this.#say('');
       this.#changed();
-      if (toggle.checked) this.#say(this.isVeiled() ? GUESS_FIRST : this.hidesRows(this.draft.before) ? NO_TEXT : GUESSED_HERE);
+      if (toggle.checked) this.#say(this.isVeiled() ? GUESS_FIRST : this.draft.selected ? SELECTED : this.hidesRows(this.draft.before) ? NO_TEXT : GUESSED_HERE);
       if (toggle.checked) this.focus();
     });
     // What is said of the guess before does not stand beside the next one.

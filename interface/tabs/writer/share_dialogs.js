@@ -14,7 +14,7 @@ const tooLong = (what, length) => `As a link this ${what} would be ${Math.ceil(l
 
 const OPENING = 'nothing is stored on a server. Opening it makes a new document and touches no other.';
 const TEXT_CONTENTS = `The text, which words were chosen, its settings and its instruction are in the link itself; ${OPENING} `
-  + 'How it was written step by step is not: a file has that (“Export”, then “Everything”).';
+  + 'The steps in which it was written are not in it, nor changes of rows: a file has these (“Export”, then “Everything”).';
 const REPLAY_CONTENTS = 'The text, every step that led to it, with what was typed and deleted again, its settings and its instruction '
   + `are in the link itself; ${OPENING} Steps that were undone are left out.`;
 const NOT_MARKED = 'Which words were chosen did not fit into the link; a file holds it.';

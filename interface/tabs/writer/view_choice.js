@@ -3,6 +3,8 @@
 import {dispatch} from '../../web/ui/events.js';
 import {resetTabStop} from '../../branch_view/row_keys.js';
 
+const DOUBLE_CLICK = 500;   // milliseconds between two clicks that are one double click, at most
+
 /**
  * The chosen view. It stands as `data-view` on the branches, whose style hides the rows for every value but `rows`.
  * Events: `change`, when a person or `set` chooses another one; then `choose`, if it was a person.
@@ -21,6 +23,10 @@ export class ViewChoice extends EventTarget {
     // The controls take every input for a change of the branches, and would request them again.
     element.addEventListener('input', event => {
       event.stopPropagation();
+      // The controls may move: the second click of a double click would meet another one.
+      const controls = element.parentElement;
+      controls?.classList.add('rearranged');
+      setTimeout(() => controls?.classList.remove('rearranged'), DOUBLE_CLICK);
       this.#changed();
       dispatch(this, 'choose');
     });

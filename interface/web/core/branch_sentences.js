@@ -48,15 +48,13 @@ export function wordsNeed({odds, mode, towards, avoid, temperature = 1, top_p: t
 }
 
 /**
- * What the settings do not do that a person may expect of them: see `wordsNeed`; and a temperature changes figures, but gives other
- * rows only where rows are drawn at random.
+ * Which choice gives other rows, where a temperature changes figures alone: it gives other rows only where they are drawn at random.
+ * Empty where it does, and at temperature 1.
  * @param {RowSettings} settings as they are chosen
  * @param {string} view the name of the view
  */
-export function settingsRemark(settings, view) {
-  const isSame = view === 'rows' && settings.mode !== 'sampled' && (settings.temperature ?? 1) !== 1;
-  return [wordsNeed(settings, view), isSame && 'For other rows, Show: sampled.'].filter(Boolean).join('\n');
-}
+export const sameRowsRemark = ({mode, temperature = 1}, view) =>
+  (view === 'rows' && mode !== 'sampled' && temperature !== 1 ? 'For other rows, Show: sampled.' : '');
 
 /**
  * Which odds a row's share is, and under which settings.
@@ -265,12 +263,12 @@ export function pieceFigure({share, next_word: word}, {text, odds}, isFirst) {
 
 /**
  * What another beginning is, and its odds.
- * @param {Pick<DrawnOther, 'text' | 'odds' | 'otherwise'> & {next_word?: object}} other
+ * @param {Pick<DrawnOther, 'text' | 'odds' | 'otherwise' | 'joined'> & {next_word?: object}} other
  * @param {string} [letters] of the word that it continues
  */
 export const describeOther = (other, letters = '') => `${quotedText(letters + (other.text ?? ''))} ${formatPercent(other.odds)} · ` +
-  (other.otherwise ? 'then something else than in the rows that begin with it' : 'none of the rows begins with it') +
-  (other.odds.bound ? '; ≤: at most so much' : '') + (mayGoOn(other) && !other.otherwise ? '; …: the word may be longer' : '');
+  (other.otherwise ? 'then something else than in the rows that begin with it' : other.joined ? 'without a space before it, which the row with this word has' : 'none of the rows begins with it') +
+  (other.odds.bound ? '; ≤ means at most' : '') + (mayGoOn(other) && !other.otherwise ? '; … means that the word may be longer' : '');
 
 /**
  * How much of the text is read, or how deep the rows of a growing view are; empty if neither is known.

@@ -171,8 +171,9 @@ export const mayGoOn = ({text, end, odds, next_word: word}) => !end && endsInWor
 
 /**
  * The label of a beginning in *Everything else*: its text, after the typed letters of the word that it continues. “…” follows
- * where the word may be longer, and “… then something else” where some rows begin with the same token and continue differently.
- * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other
+ * where the word may be longer, “… then something else” where some rows begin with the same token and continue differently, and
+ * “without a space” where rows begin with the same word after a space.
+ * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise' | 'joined'> & {next_word?: object}} other
  * @param {string} [typed] the end of the text before it
  */
 export function otherLabel(other, typed = '') {
@@ -195,8 +196,8 @@ export function spokenAfter(typed, continuation) {
   return `${letters}${letters && ', continued by '}${spokenLabel(continuation)}`;
 }
 
-/** @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other */
-const continuedSign = other => (other.otherwise ? '… then something else' : mayGoOn(other) ? '…' : '');
+/** @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise' | 'joined'> & {next_word?: object}} other */
+const continuedSign = other => (other.otherwise ? '… then something else' : mayGoOn(other) ? '…' : '') + (other.joined ? ' without a space' : '');
 
 /**
  * The same in a line of several, which commas separate: a comma and other signs stand in quotation marks.
@@ -207,11 +208,11 @@ const labelInLine = (other, typed) =>
 
 /**
  * The same as a screen reader is to say it.
- * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object}} other
+ * @param {Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise' | 'joined'> & {next_word?: object}} other
  * @param {string} [typed]
  */
 export function spokenOther(other, typed = '') {
-  const onward = other.otherwise ? ', then something else' : mayGoOn(other) ? ', or a longer word' : '';
+  const onward = (other.otherwise ? ', then something else' : mayGoOn(other) ? ', or a longer word' : '') + (other.joined ? ', without a space before it' : '');
   return `${spokenAfter(typed, other)}${onward}`;
 }
 
@@ -261,14 +262,15 @@ export const endsInWord = text => WORD_END.test(text) && !WITHOUT_SPACES.test([.
 const MOST_LABELS = 4;
 
 /**
- * The likeliest beginnings that no row has, for one line, each as the list shows it: those with more than white space, if any.
+ * The likeliest beginnings that no row has, for one line, each as the list shows it: those with more than white space with which
+ * no row begins, if any.
  * Each of the `labels` but the first begins with a comma. `more` is “and more”, to be shown after them, or empty if the labels
  * name all. `spoken` is the line as a screen reader is to say it.
- * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise'> & {next_word?: object})[]} others
+ * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise' | 'joined'> & {next_word?: object})[]} others
  * @param {string} [typed] the end of the text before them
  */
 export function likeliestLabels(others, typed = '') {
-  const words = others.filter(other => other.text?.trim());
+  const words = others.filter(other => other.text?.trim() && !other.otherwise);
   const likely = (words.length ? words : others).slice(0, MOST_LABELS), more = others.length > likely.length ? ' and more' : '';
   const labels = likely.map((other, index) => `${index ? ', ' : ''}${labelInLine(other, typed)}`);
   return {labels, more, spoken: likely.map(other => spokenOther(other, typed)).join('; ') + more};

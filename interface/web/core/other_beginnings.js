@@ -48,7 +48,8 @@ export function otherBeginnings(view, rows, odds) {
 /**
  * The likeliest words that no row begins with, those of branches that are not shown among them, and what edited rows that
  * begin alike leave of their beginning. The share is an upper bound where it is not known whether a word goes on, and never
- * more than `left`, what the rows leave. The order is that of these figures, bounds among them.
+ * more than `left`, what the rows leave. The order is that of these figures, bounds among them. `joined` says that a row begins
+ * with the same word after a space.
  * @type {(view: View, rows: Row[], left: number) => DrawnOther[]}
  */
 export function otherWords(view, rows, left) {
@@ -60,7 +61,7 @@ export function otherWords(view, rows, left) {
     if (!entry.next_word) return [];
     const {share, error} = entry.next_word, bound = !isCertain(entry.next_word) || error > share * MOST_PART;
     const p = bound ? Math.min(share + error, left) : share;
-    return [{...entry, odds: bound ? {p, bound} : {p}, raw: p}];
+    return [{...entry, odds: bound ? {p, bound} : {p}, raw: p, ...(shown.has(` ${entry.text}`) && {joined: true})}];
   });
   return [...words, ...otherwise].sort((one, other) => other.odds.p - one.odds.p);
 }

@@ -298,8 +298,9 @@ export interface DrawnRow extends Row { revision: number; changing?: boolean }
 /**
  * A beginning that no row has, with its odds. `raw` is its log-probability at temperature 1, and decides the order of those with
  * equal odds. `otherwise`: rows have it, and the odds are those of other ways on.
+ * `joined`: a row begins with the same word after a space.
  */
-export interface DrawnOther extends OtherBeginning { odds: Odds; raw: number; otherwise?: boolean }
+export interface DrawnOther extends OtherBeginning { odds: Odds; raw: number; otherwise?: boolean; joined?: boolean }
 
 /** A drawn view: rows in order, what they hold together, and what else there is. */
 export interface DrawnView<R extends Row = Row> {

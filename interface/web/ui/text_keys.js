@@ -35,7 +35,8 @@ export function listenToTextKeys({box, draft, actions}) {
   document.addEventListener('pointerdown', () => { moving = false; }, {capture: true});
   document.addEventListener('keydown', event => {
     if (draft.composing) return;
-    moving = MOVING.includes(event.key) && event.target !== box;
+    // The field over a token gives the focus back to who was writing.
+    moving = MOVING.includes(event.key) && event.target !== box && !closestTo(event, '.row-editor');
     if (event.target === box && passing && event.key === 'Tab') {
       if (!event.shiftKey && actions.guess()) event.preventDefault();
       return;

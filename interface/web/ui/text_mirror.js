@@ -185,7 +185,7 @@ export class TextMirror {
     const {text, spans} = this.draft, {words, chosen} = countWords(text, spans);
     this.count.textContent = `${formatCount(words, 'word')}, ${formatNumber(chosen)} from rows`;
     this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripElement));
-    this.strip.setAttribute('aria-label', words ? `${formatNumber(chosen)} of ${formatCount(words, 'word')} ${chosen === 1 ? 'was' : 'were'} chosen from the branches.` : 'Nothing is written yet.');
+    this.strip.setAttribute('aria-label', words ? `${formatNumber(chosen)} of ${formatCount(words, 'word')} ${chosen === 1 || words === 1 ? 'was' : 'were'} chosen from the branches.` : 'Nothing is written yet.');
     if (!this.caretNote) return;
     this.caretNote.textContent = caretSentence(text, this.draft.caret);
     this.caretNote.hidden = !this.caretNote.textContent;

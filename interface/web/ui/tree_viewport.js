@@ -133,12 +133,17 @@ export class TreeViewport {
     this.lacksRoom = this.scroll.scrollLeft < Math.floor(left);
   }
 
+  /** The least scale of *Fit*: all of the drawing, but for a finger nothing that is too small to read. */
+  get #leastOfFit() {
+    if (!this.#drawing || !matchMedia(FINGER).matches) return LEAST;
+    return fittingScale(this.#drawing, this.area, LEAST) < LEGIBLE ? TAPPABLE : LEGIBLE;
+  }
+
   /** Fit the drawing into its area, unless a person has chosen a scale. */
   #follow() {
     const {area} = this;
     if (this.#chosen || !this.#drawing || !area.width) return;
-    const least = this.#fits ? matchMedia(FINGER).matches ? TAPPABLE : LEAST : READABLE;
-    this.scale = fittingScale(this.#drawing, area, least, this.#largest);
+    this.scale = fittingScale(this.#drawing, area, this.#fits ? this.#leastOfFit : READABLE, this.#largest);
     this.#apply();
   }
 

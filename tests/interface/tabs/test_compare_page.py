@@ -139,6 +139,24 @@ def test_in_a_low_window_the_beginnings_of_five_rows_in_two_columns_are_in_sight
     page.set_viewport_size({"width": 1280, "height": 720})
 
 
+def test_the_second_click_of_a_double_click_on_a_view_changes_no_setting_that_moves_there(compare: Compare) -> None:
+    page = compare.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    values = (
+        "() => [...document.querySelectorAll('#controls :is(input[type=range], select)')].map(field => field.value)"
+    )
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    before = page.evaluate(values)
+    box = page.locator("#controls .views label", has_text="Rows").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.click(x, y)
+    expect(page.locator("#branches")).to_have_attribute("data-view", "rows")
+    page.mouse.click(x, y)
+    assert page.evaluate(values) == before
+
+
 def test_a_click_in_any_column_continues_all_of_them(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.choose("compare")

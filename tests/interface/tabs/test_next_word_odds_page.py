@@ -117,7 +117,9 @@ def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit,
                 "nothing is covered"
             )
         spoken = visit.page.evaluate("spoken")
-        assert [" ".join(one.split()) for one in spoken if "Odds of words" in one] == [NEED]
+        assert [" ".join(one.split()) for one in spoken if "Odds of words" in one] == [
+            "Odds of words need temperature 1."
+        ]
         put(visit, "temperature", "1")
         expect(need).to_be_empty()
         visit.page.locator("#controls summary").click()

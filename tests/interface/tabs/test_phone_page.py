@@ -208,6 +208,19 @@ def test_a_notice_that_stays_covers_nothing_at_the_top_of_the_page(phone: Visit)
 
 @pytest.mark.browser
 @pytest.mark.slow
+def test_a_notice_that_goes_by_itself_lets_a_finger_reach_the_tabs(phone: Visit) -> None:
+    page = phone.page
+    phone.open_tab("Type assistant")
+    page.locator("#send").click()
+    expect(page.locator(".notice.said")).to_be_visible()
+    tab = page.get_by_role("tab", name="Write", exact=True)
+    box = tab.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(tab).to_have_attribute("aria-selected", "true")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 def test_the_help_says_first_what_a_finger_does(phone: Visit) -> None:
     phone.page.locator("#help").click()
     heads = phone.page.locator("#help-dialog h3")

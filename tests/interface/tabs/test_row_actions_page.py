@@ -698,6 +698,21 @@ def test_after_a_change_the_focus_is_on_its_row_wherever_it_was(visit: Visit) ->
     assert focused(visit) == "token"
 
 
+def test_who_changes_a_token_by_mouse_while_writing_goes_on_writing(visit: Visit) -> None:
+    write(visit)
+    visit.page.locator("#document textarea").click()
+    visit.page.locator("#branches .token").first.hover()
+    visit.page.locator("#branches .note .change").click()
+    visit.page.locator(".row-editor").fill("never")
+    press(visit, "Enter")
+    expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
+    visit.wait_until_settled()
+    before = visit.text
+    while not visit.page.locator("#document textarea").evaluate("box => box.value") > before:
+        press(visit, "Tab")  # the first one may only announce what it inserts
+        assert visit.page.evaluate("document.activeElement.matches('#document textarea')")
+
+
 FOCUSED_TOKEN = """() => {
   const {dataset: {ids}} = document.activeElement, row = document.activeElement.closest('.branch');
   return {ids, line: Number(row?.dataset.branch), isEdited: document.activeElement.matches('[data-edited]')};

@@ -732,6 +732,16 @@ def test_fit_shows_a_finger_no_less_than_it_can_read_and_tap_around_the_end_of_t
     expect(page.locator("#tree .cropped-note")).to_be_visible()
 
 
+def test_fit_shows_a_finger_all_of_a_drawing_that_is_legible_then(phone: Visit) -> None:
+    page = phone.page
+    draw_on_a_phone(phone, depth=6)
+    while page.locator("#tree .cropped-note").is_hidden():
+        page.locator("#tree .zoom-in").tap()
+    page.locator("#tree .fit").tap()
+    expect(page.locator("#tree .cropped-note")).to_be_hidden()
+    expect(page.locator("#tree .too-small")).to_be_hidden()
+
+
 def test_on_a_phone_a_drawing_too_small_for_words_says_what_a_finger_does(phone: Visit) -> None:
     said = phone.page.locator("#tree .too-small")
     draw_on_a_phone(phone, depth=40)

@@ -68,9 +68,8 @@ test('what odds of words need is said where nothing else stands in their way', (
 });
 
 test('where a temperature gives no other rows it is said which choice does', () => {
-  const remark = (settings, view = 'rows') => words.settingsRemark({odds: 'tokens', mode: 'likely', towards: '', avoid: '', temperature: 2, top_p: 1, ...settings}, view);
+  const remark = (settings, view = 'rows') => words.sameRowsRemark({odds: 'tokens', mode: 'likely', towards: '', avoid: '', temperature: 2, top_p: 1, ...settings}, view);
   for (const settings of [{}, {temperature: 0}, {mode: 'forks'}, {towards: 'sea'}]) assert.equal(remark(settings), 'For other rows, Show: sampled.');
-  assert.equal(remark({odds: 'words'}), 'Odds of words need temperature 1.\nFor other rows, Show: sampled.');
   for (const settings of [{mode: 'sampled'}, {temperature: 1}, {temperature: 1, top_p: 0.5}]) assert.equal(remark(settings), '');
   assert.equal(remark({}, 'tree'), '');
 });
@@ -131,11 +130,12 @@ const piece = {text: ' sea', odds: {p: 0.25}, upTo: {p: 0.125}}, row = {path: {p
 test('a piece is described with its odds, those up to it and those of its row', () => {
   assert.equal(said(words.describePiece(row, piece)), 'Token “sea”: 25 % after the text before it · up to here 13 % · whole row 1 %');
   assert.ok(said(words.describePiece({...row, raw: true}, piece)).endsWith('whole row 1 % · raw odds'));
-  assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it; …: the word may be longer');
+  assert.equal(said(words.describeOther({text: ' sea', odds: {p: 0.25}})), '“sea” 25 % · none of the rows begins with it; … means that the word may be longer');
   assert.equal(said(words.describeOther({text: ',', odds: {p: 0.25}})), '“,” 25 % · none of the rows begins with it');
   assert.equal(said(words.describeOther({text: 'n', odds: {p: 0.25}, next_word: {}}, 'the')), '“then” 25 % · none of the rows begins with it');
+  assert.equal(said(words.describeOther({text: 'She', odds: {p: 0.01}, joined: true})), '“She” 1 % · without a space before it, which the row with this word has; … means that the word may be longer');
   assert.equal(said(words.describeOther({text: ' the', odds: {p: 0.22}, otherwise: true})), '“the” 22 % · then something else than in the rows that begin with it');
-  assert.equal(said(words.describeOther({text: ' sp', odds: {p: 0.02, bound: true}, next_word: {}})), '“sp” ≤ 2 % · none of the rows begins with it; ≤: at most so much; …: the word may be longer');
+  assert.equal(said(words.describeOther({text: ' sp', odds: {p: 0.02, bound: true}, next_word: {}})), '“sp” ≤ 2 % · none of the rows begins with it; ≤ means at most; … means that the word may be longer');
 });
 
 const grown = (length, more = {}) => ({branch: {ids: Array(length)}, pieces: [], extra: false, ended: false, healed: false, ...more});

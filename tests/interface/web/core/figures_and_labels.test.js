@@ -173,7 +173,8 @@ test('the likeliest others are one line', () => {
 
 test('signs stand in quotation marks in the line of others, since commas separate them', () => {
   const signs = [{...other('.'), otherwise: true}, other(','), other(' sea'), other(' (')];
-  assert.equal(inLine(signs), '“.”… then something else, “,”, sea…, “␣(”');
+  assert.equal(inLine(signs), '“,”, sea…, “␣(” and more', 'with “.” begins a row');
+  assert.equal(inLine(signs.slice(0, 1)), '“.”… then something else');
 });
 
 test('a word that may go on ends in “…” there too, as in the open list', () => {
@@ -185,7 +186,8 @@ test('the list of other words shows parts of words as parts, and what it leaves 
   const label = bound => words.otherLabel({text: ' sl', end: false, next_word: {}, odds: {p: 0.01, bound}});
   assert.deepEqual([label(true), label(false)], ['sl…', 'sl']);
   assert.equal(words.otherLabel({text: ',', end: false, next_word: {}, odds: {p: 0.01, bound: true}}), ',', 'a sign is no beginning of a word');
-  const otherwise = {text: ' the', end: false, odds: {p: 0.2}, otherwise: true};
+  const otherwise = {text: ' the', end: false, odds: {p: 0.2}, otherwise: true}, joined = {text: 'She', end: false, next_word: {}, odds: {p: 0.01, bound: true}, joined: true};
+  assert.deepEqual([words.otherLabel(joined), words.spokenOther(joined)], ['She… without a space', 'She, or a longer word, without a space before it']);
   assert.deepEqual([words.otherLabel(otherwise), words.spokenOther(otherwise)], ['the… then something else', 'the, then something else']);
   assert.equal(words.spokenOther({text: ' the', end: true, odds: {p: 0.1}}), 'the end of the text');
   const token = text => words.otherLabel({text, end: text === 'eos', odds: {p: 0.01}});

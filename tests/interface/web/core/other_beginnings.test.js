@@ -102,6 +102,13 @@ test('the share of another word is a bound where its error is more than a tenth 
   assert.equal(odds(0.05, 0.01).bound, true);
 });
 
+test('a word without a space before it says so where a row begins with the same word after a space', () => {
+  const rest = text => ({ids: [1], logprobs: [-1], text, end: false, next_word: {text, share: 0.1, error: 0, tokens: 1}});
+  const rows = [{ids: [2], pieces: [], extra: true, next_word: {text: ' She'}}];
+  const joined = otherWords({branches: [], rest: [rest('She'), rest('he')]}, rows, 0.5).map(other => other.joined ?? false);
+  assert.deepEqual(joined, [true, false]);
+});
+
 test('other words are in the order of their figures, bounds among them', () => {
   const rest = (text, share, error) => ({ids: [text.length], logprobs: [-1], text, end: false, next_word: {text, share, error, tokens: 1}});
   const words = [rest(' at', 0.0138, 0.0122), rest(' a', 0.0016, 0.0005), rest('…', 0.007, 0), rest(' abandoned', 0.008, 0.0475), rest(' put', 0.041, 0.0005)];
