@@ -311,7 +311,8 @@ export class DocumentKeeper {
   #showLink(linked) {
     const {instruction, text, name, spans, accepted, history, play} = linked;
     this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)}, linkName({text, name}));
-    this.notice.show(this.#linkSentence(linked.model), null, {stays: true});
+    // On a phone a notice that stays takes room from the rows: only another model is worth it.
+    this.notice.show(this.#linkSentence(linked.model), null, {stays: Boolean(linked.model) && linked.model !== this.hooks.model()});
     scrollTo(0, 0);   // where the text and its rows are seen
     afterPaint(() => { this.draft.box.scrollTop = 0; });   // the text mirror scrolls a long text to its end
     const done = () => { if (play) this.play(); };

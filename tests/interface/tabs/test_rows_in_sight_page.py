@@ -296,7 +296,7 @@ def test_on_a_phone_two_rows_are_seen_under_the_text_before_the_page_is_scrolled
         expect(phone.page.locator(f"#branches [data-branch='{row}']").first).to_be_in_viewport(ratio=1)
 
 
-def test_a_link_opened_on_a_phone_begins_with_the_end_of_the_text_and_two_rows(phone: Visit) -> None:
+def test_a_link_opened_on_a_phone_begins_with_the_text_and_two_rows(phone: Visit) -> None:
     page, said = phone.page, phone.page.locator("#notice")
     page.set_viewport_size({"width": 390, "height": 664})  # what a phone's browser leaves of 844
     phone.fill("Before.")
