@@ -9,7 +9,7 @@ NO_MEMORY = (
 )
 """The sentence for errors of requests that `is_out_of_memory` recognises."""
 NO_TOKENS = "The text is empty, and this model has no start token: write at least one character."
-"""The sentence for a text without tokens, after which a model predicts nothing."""
+"""The sentence of errors for an empty text, where the model has no start token to predict from."""
 
 
 class LookaheadError(Exception):

@@ -28,7 +28,7 @@ import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {CHOICES, targetOf} from './targets.js';
 
 const WIDE = '(min-width: 761px)';   // windows in which the text stands beside the rows
-const LOW = '(max-height: 600px)';     // low windows, as in style.css
+const LOW = '(max-height: 600px)';   // windows in which the note has less room, as in style.css
 const LINE = 24;                     // pixels of the note that must be seen
 const HELD_SPACE = 8;                // pixels between a button that is held and the note
 /** The position of the first token of the first row. */
@@ -386,9 +386,9 @@ export class BranchView {
     note.style.bottom = '';
     // The floating note never covers the button that it is about. In a low window it stands above it.
     if (floats && button && !isHeld && refusal === null && end >= innerHeight - note.getBoundingClientRect().height) {
+      floats = isLow;
       if (isLow) note.style.bottom = `${innerHeight - start + HELD_SPACE}px`;
-      else floats = false;
-      setAttribute(root, 'data-floats', floats);
+      else setAttribute(root, 'data-floats', false);
     }
     // The note stands at the lower edge once the page is scrolled; before, it may be lower, since it never stands above the view.
     if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - (innerHeight - note.getBoundingClientRect().height)));

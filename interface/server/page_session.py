@@ -190,7 +190,7 @@ class PageSession:
         return with_edited_rows(document, steps, edits, options, MOST_ROW_TOKENS) if edits else steps
 
     def _edits_of(self, document: Document, request: BranchRequest) -> list[tuple[tuple[int, ...], BranchEdit]]:
-        """Return the request's edits as `with_edited_rows` takes them."""
+        """Return the request's changes of rows for `with_edited_rows`, each after the token ids of its row."""
         return [(one.row, replace(one.edit, healed=bool(document.reopens))) for one in request.edits]
 
     def _views(self, steps: Iterator[LookaheadStep], request: BranchRequest) -> Iterator[View]:

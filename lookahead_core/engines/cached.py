@@ -37,9 +37,9 @@ HEAD_ROWS = 64
 """Maximum rows of logits that `next_logprobs` computes at a time. So small a buffer is reused by the allocator; one for
 a whole pass would be allocated anew, which takes longer than computing the logits."""
 PASS_SIZES = (PREFILL_CHUNK, 64, 8)
-"""Maximum number of tokens of a pass: first the usual one, then the next smaller one each time that memory runs out."""
+"""Maximum number of tokens of a pass: the first, and after each lack of memory the next."""
 SEPARATE_TREES = 3
-"""With CUDA graphs, up to this number of trees get a pass each, which takes less time than one pass without a graph."""
+"""Maximum number of trees that get a pass each with CUDA graphs: these take less time than one pass without a graph."""
 LEAST_SHARE = 8
 """However often memory runs out, the caches may have the bytes that they were allowed at first, divided by this."""
 

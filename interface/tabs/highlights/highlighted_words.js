@@ -268,7 +268,7 @@ export class HighlightedWords {
 
   /** @param {HTMLElement} word that is chosen */
   #close(word) {
-    for (const name of ['aria-current', 'aria-expanded']) word.removeAttribute(name);
+    markChosen(word, false);
     this.#still = false;
     this.#bringIntoView(word);
     this.onClose();
@@ -277,8 +277,8 @@ export class HighlightedWords {
   /** Choose a word. @param {HTMLElement | null | undefined} word */
   #open(word) {
     if (!word || this.isStale) return;
-    for (const other of findAll(this.shown, '[aria-current]')) for (const name of ['aria-current', 'aria-expanded']) other.removeAttribute(name);
-    for (const name of ['aria-current', 'aria-expanded']) word.setAttribute(name, 'true');
+    for (const other of findAll(this.shown, '[aria-current]')) markChosen(other, false);
+    markChosen(word, true);
     this.#moveTabStop(word);
     // The card would cover the branches.
     this.#hideDetails();
@@ -421,4 +421,13 @@ function wordNodes(words) {
     word.style.setProperty('--fork', `${Math.round(STRONGEST * bands[index])}%`);
     return blank ? [word] : [before, word, after].filter(Boolean);
   });
+}
+
+/**
+ * Mark a word as the one whose branches are open, or take the mark away.
+ * @param {Element} word
+ * @param {boolean} isChosen
+ */
+function markChosen(word, isChosen) {
+  for (const name of ['aria-current', 'aria-expanded']) setAttribute(word, name, isChosen ? 'true' : null);
 }

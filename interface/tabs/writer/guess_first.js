@@ -237,8 +237,8 @@ export class GuessFirst extends EventTarget {
   #isNow({id, revision}) { return id === this.documentId() && revision === this.draft.sync(); }
 
   /**
-   * Show the rows after a text from now on, and go back to the text; after a key to the form, where no key changes the text: its
-   * field is gone, and who presses Enter twice would write a line break.
+   * Show the rows after a text from now on. The focus goes back to the text; after a guess by keys it goes to the form instead,
+   * since a second Enter would write a line break into the text.
    * @param {GuessedText} now
    * @param {{hadFocus?: boolean}} [options] `hadFocus`: whether the form had the focus, which a disabled button loses
    */

@@ -24,9 +24,9 @@ const FULL_RIVER = 60;           // the width of a river of probability 1
  * the node's with everything else. Where a text has stood, the river is as wide as at the start again, which `figuresSentence` says. The label of a node
  * stands above its line or river, and its odds below.
  * @param {TreeNode} root
- * @param {{river?: boolean, spread?: number, room?: number, widthOf?: WidthOf}} [options] `spread`: how many times farther apart than the labels need;
- *   `room`: the
- *   width into which the drawing is to fit, see `columnGap`; `widthOf`: the widths of labels, an upper bound unless given
+ * @param {{river?: boolean, spread?: number, room?: number, widthOf?: WidthOf}} [options] `spread`: how many times the
+ *   distance that their labels need the nodes stand apart; `room`: the width into which the drawing is to fit, see `columnGap`;
+ *   `widthOf`: the widths of labels, an upper bound unless given
  * @returns {TreeLayout}
  */
 export function layoutTree(root, {river = false, spread = 1, room = Infinity, widthOf = labelWidth} = {}) {

@@ -31,7 +31,7 @@ export function wordSentence({word, within, low, high}, reached, {searching = fa
 export const steeringSentence = ({word, rows, growing, wanted}) =>
   (word ? wordSentence(word, rows.some(row => row.branch?.word), {searching: growing, banned: wanted?.banned}) : '');
 
-/** What the odds of the word count. */
+/** What the odds of a word to steer by include, and what an upper bound of them means. */
 export const STEERING_MEANING = 'The chance of all ways that were found, with the word’s end. It may be more than the rows hold: only the likeliest ways are rows. ' +
   'It may be less: the share of a row also counts longer words that begin with the word. What was not looked at may lead there too: an upper bound counts all of it, and is shown up to 50 %.';
 

@@ -33,6 +33,7 @@ export class AcceptingByKeys {
     this.pause = pause;
   }
 
+  /** Listen to the keys of the text box, and announce what Tab inserts where the focus or the pointed row changes. */
   listen() {
     const {branches, draft: {box}, draft, rows, pause} = this;
     box.addEventListener('blur', () => dispatch(this.keyed(), 'announceTab', {text: null}));

@@ -12,8 +12,8 @@ const announcements = new WeakMap();
 export const announcedIn = region => announcements.get(region)?.sentence ?? '';
 
 /**
- * Announce a sentence in a live region that is not seen. The same one is not announced again before another one, or ''. Later the
- * region is emptied: a screen reader that goes through the page finds there what it has read beside it.
+ * Announce a sentence in a live region that is not seen. The same one is not announced again before another one, or ''. After
+ * `HEARD` milliseconds the region is emptied, so that a screen reader that reads the whole page does not say the sentence again.
  * @param {Element} region
  * @param {string} sentence
  */

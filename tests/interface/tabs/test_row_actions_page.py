@@ -686,27 +686,27 @@ def test_a_redo_after_a_change_loses_neither(visit: Visit) -> None:
     expect(edited).not_to_have_count(0)
 
 
-def test_after_a_change_the_focus_is_on_its_row_wherever_it_was(visit: Visit) -> None:
-    write(visit)
-    visit.page.locator("#depth").focus()
+def change_by_mouse(visit: Visit) -> None:
+    """Choose "Change it" for the first token, write "never" in its place, and wait for the rows."""
     visit.page.locator("#branches .token").first.hover()
     visit.page.locator("#branches .note .change").click()
     visit.page.locator(".row-editor").fill("never")
     press(visit, "Enter")
     expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
     visit.wait_until_settled()
+
+
+def test_after_a_change_the_focus_is_on_its_row_wherever_it_was(visit: Visit) -> None:
+    write(visit)
+    visit.page.locator("#depth").focus()
+    change_by_mouse(visit)
     assert focused(visit) == "token"
 
 
 def test_who_changes_a_token_by_mouse_while_writing_goes_on_writing(visit: Visit) -> None:
     write(visit)
     visit.page.locator("#document textarea").click()
-    visit.page.locator("#branches .token").first.hover()
-    visit.page.locator("#branches .note .change").click()
-    visit.page.locator(".row-editor").fill("never")
-    press(visit, "Enter")
-    expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
-    visit.wait_until_settled()
+    change_by_mouse(visit)
     before = visit.text
     while not visit.page.locator("#document textarea").evaluate("box => box.value") > before:
         press(visit, "Tab")  # the first one may only announce what it inserts
