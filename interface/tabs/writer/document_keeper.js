@@ -309,8 +309,8 @@ export class DocumentKeeper {
 
   /** @param {DocumentLink} linked */
   #showLink(linked) {
-    const {instruction, text, name, spans, accepted, history, play} = linked;
-    this.#openFields({...documentFrom({text, spans, accepted, history}), settings: settingsOf(linked)}, linkName({text, name}));
+    const {instruction, text, name, spans, accepted, history, play} = linked, side = {done: this.#editSteps(linked)};
+    this.#openFields({...documentFrom({text, spans, accepted, history, side}), settings: settingsOf(linked)}, linkName({text, name}));
     // On a phone a notice that stays takes room from the rows: only another model is worth it.
     this.notice.show(this.#linkSentence(linked.model), null, {stays: Boolean(linked.model) && linked.model !== this.hooks.model()});
     scrollTo(0, 0);   // where the text and its rows are seen
@@ -318,6 +318,16 @@ export class DocumentKeeper {
     const done = () => { if (play) this.play(); };
     if (instruction) this.offer(instruction, () => this.instruction.set(instruction), done);
     else done();
+  }
+
+  /**
+   * The changes of rows of a link as steps beside the text, unchecked. Those made with another model are left out: token ids
+   * mean other tokens there.
+   * @param {DocumentLink} linked
+   */
+  #editSteps({edits, text, model}) {
+    const here = this.hooks.model(), fits = !here || !model || here === model;
+    return fits && Array.isArray(edits) ? edits.map(edit => ({at: 0, step: {edit, text, pinned: null}})) : [];
   }
 
   /** @param {string | null} model that the link was made with */

@@ -1,5 +1,5 @@
-// A document as a link: text, name, settings, seed, instruction, model, what was chosen, and for a replay its history, in the
-// fragment, which no server receives.
+// A document as a link: text, name, settings, seed, instruction, model, what was chosen, changes of rows, and for a replay its
+// history, in the fragment, which no server receives.
 /** @import {DocumentLink} from '../../web/core/types.d.ts' */
 import {isPlainObject} from '../../web/core/json_values.js';
 import {settingsFrom} from './document_record.js';
@@ -68,9 +68,9 @@ function fromBase64(text) {
  * The fragment of a document, with its number sign.
  * @param {{text: string} & Partial<DocumentLink>} link
  */
-export async function encodeLink({text, name, settings = null, seed = null, instruction = null, model = null, spans, accepted, history, play}) {
+export async function encodeLink({text, name, settings = null, seed = null, instruction = null, model = null, spans, accepted, edits, history, play}) {
   if (!('CompressionStream' in globalThis)) throw new Error(UNSUPPORTED);
-  const packed = JSON.stringify({version: VERSION, text, name: name || undefined, settings, seed, instruction, model, spans, accepted, history, play});
+  const packed = JSON.stringify({version: VERSION, text, name: name || undefined, settings, seed, instruction, model, spans, accepted, edits, history, play});
   const bytes = new TextEncoder().encode(packed);
   return MARK + toBase64(await bytesOf(streamOf(bytes).pipeThrough(new CompressionStream('deflate-raw')), Infinity));
 }
@@ -103,7 +103,7 @@ function linkOf(bytes) {
   }
   if (!isPlainObject(value) || typeof value.text !== 'string') throw new Error(NO_TEXT);
   if (Number.isFinite(value.version) && value.version > VERSION) throw new Error(NEWER);
-  const {spans, accepted, history} = value;
+  const {spans, accepted, edits, history} = value;
   /** @type {(field: unknown) => string | null} */
   const stringOrNull = field => (typeof field === 'string' && field ? field : null);
   return {
@@ -115,6 +115,7 @@ function linkOf(bytes) {
     ...(stringOrNull(value.name) && {name: value.name.slice(0, MOST_LABEL)}),
     ...(spans && {spans}),
     ...(accepted && {accepted}),
+    ...(edits && {edits}),
     ...(history && {history}),
     ...(value.play === true && {play: true}),
   };

@@ -1,6 +1,7 @@
 // The dialog with a document's link, and the dialog that shows the instruction of an opened link.
-/** @import {DocumentFields} from '../../web/core/types.d.ts' */
+/** @import {DocumentFields, RowEdit} from '../../web/core/types.d.ts' */
 /** @import {DocumentKeeper, SheetHooks} from './document_keeper.js' */
+/** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {MOST_LINK, encodeLink} from './document_link.js';
 import {publicAddress} from '../../web/core/public_address.js';
 import {announce} from '../../web/ui/announce.js';
@@ -13,21 +14,29 @@ const tooLong = (what, length) => `As a link this ${what} would be ${Math.ceil(l
   + 'after 8 KB. Send a file instead.';
 
 const OPENING = 'nothing is stored on a server. Opening it makes a new document and touches no other.';
-const TEXT_CONTENTS = `The text, which words were chosen, its settings and its instruction are in the link itself; ${OPENING} `
-  + 'The steps in which it was written are not in it, nor changes of rows: a file has these (“Export”, then “Everything”).';
+const TEXT_CONTENTS = `The text, which words were chosen, changes of its rows, its settings and its instruction are in the link itself; ${OPENING} `
+  + 'The steps in which it was written are not in it: a file has these (“Export”, then “Everything”).';
 const REPLAY_CONTENTS = 'The text, every step that led to it, with what was typed and deleted again, its settings and its instruction '
   + `are in the link itself; ${OPENING} Steps that were undone are left out.`;
 const NOT_MARKED = 'Which words were chosen did not fit into the link; a file holds it.';
 
 /**
+ * The changes of the rows after the end of a text: a link opens with the caret there.
+ * @param {TextOwner} draft
+ * @returns {RowEdit[]}
+ */
+const editsAtEnd = draft => draft.sideSteps.flatMap(({edit, text}) => (edit && text === draft.text ? [edit] : []));
+
+/**
  * The link of a document, and whether it holds which words were chosen. Where it would be too long, the token ids of
  * accepted pieces are left out, then the chosen spans: they matter less than the text.
  * @param {DocumentFields} document
+ * @param {RowEdit[]} edits of the rows after it
  * @param {string} address
  */
-async function linkOf(document, address) {
+async function linkOf(document, edits, address) {
   const {text, name, settings, model, instruction, instructed, spans, accepted} = document;
-  const least = {text, name, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null};
+  const least = {text, name, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null, edits: edits.length ? edits : undefined};
   let link = '', marked = false;
   for (const more of [{spans, accepted}, {spans}, {}]) {
     link = address + await encodeLink({...least, ...more});
@@ -92,7 +101,7 @@ export function shareDialog(dialog, {keeper, hooks}) {
     const {address, sentence, local} = publicAddress(location, hooks.publicAddress());
     try {
       const document = {...keeper.snapshot(), name: keeper.givenName};
-      const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, address);
+      const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, editsAtEnd(keeper.draft), address);
       if (link.length > MOST_LINK) paint({warns: tooLong(play ? 'replay' : 'text', link.length)});
       else paint({link, warns: local ? `${sentence} ${HOW_TO_SHARE}` : sentence, notes: marked ? '' : NOT_MARKED, local});
     } catch (error) {

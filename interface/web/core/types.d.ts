@@ -599,6 +599,8 @@ export interface DocumentLink {
   /** The chosen spans and the accepted pieces, unchecked. */
   spans?: unknown;
   accepted?: unknown;
+  /** The changes of the rows after the text, unchecked. */
+  edits?: unknown;
   /** The history, unchecked, and whether it is to be played. */
   history?: unknown;
   play?: boolean;

@@ -616,6 +616,30 @@ def test_a_link_a_file_and_a_reload_keep_the_accepted_tokens_and_their_marks(vis
         assert accepted_state(visit) == reloaded, "also from a file of a document that has no history"
 
 
+def test_a_link_keeps_a_change_of_a_row_and_no_change_for_another_model(visit: Visit, browser: Any) -> None:
+    write(visit)
+    visit.page.keyboard.press("Alt+ArrowDown")
+    visit.page.keyboard.press("F2")
+    visit.page.locator(".row-editor").fill("never")
+    visit.page.keyboard.press("Enter")
+    browsers.expect(visit.page.locator("#branches [data-edited]")).not_to_have_count(0)
+    visit.wait_until_settled()
+    link, rows = link_of(visit), said(visit)
+    with browsers.visit(browser, link) as other:
+        until_there(other)
+        other.wait_until_settled()
+        edited = other.page.locator("#branches [data-edited]")
+        browsers.expect(edited).not_to_have_count(0)
+        assert said(other) == rows
+        other.page.locator("#undo").click()
+        browsers.expect(edited).to_have_count(0)
+        foreign = packed(unpacked(link) | {"model": "Another-7B", "text": TEXT + "s"})
+        other.page.evaluate("link => { location.href = link; }", foreign)
+        other.page.wait_for_function("document.querySelector('#document textarea').value.endsWith('s')")
+        other.wait_until_settled()
+        browsers.expect(edited).to_have_count(0)
+
+
 def test_the_model_of_a_link_is_named_where_another_one_is_loaded(browser: Any, visit: Visit) -> None:
     write(visit)
     here = link_of(visit)

@@ -5,7 +5,7 @@ import {deflateRawSync, inflateRawSync} from 'node:zlib';
 import {MOST_LINK, decodeLink, encodeLink, isLink} from '../../../../interface/tabs/writer/document_link.js';
 import {Dice} from '../../../support/scripts/dice.js';
 
-const CHOSEN = {spans: [[0, 4]], accepted: [{start: 0, end: 4, ids: [7], healed: false}]};
+const CHOSEN = {spans: [[0, 4]], accepted: [{start: 0, end: 4, ids: [7], healed: false}], edits: [{row: [3, 4], before: [3], text: ' sea'}]};
 const DOCUMENT = {text: 'Once 🙂', settings: {k: 5, odds: 'words'}, seed: 7, instruction: 'Write.', model: 'a/model', ...CHOSEN};
 
 // What a link holds, packed and unpacked by other code.
