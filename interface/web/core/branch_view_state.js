@@ -18,8 +18,8 @@ import {viewToBeginWith} from './known_views.js';
 import {withConfirmation, withRows, withSentence} from './confirmations.js';
 
 /**
- * @typedef {{view: View, before: string, pinned: BranchRemainder | null, revision: number, stored: boolean, growing: boolean}} ShownView
- *   `before` is the end of the text before the branches, as far as it is known
+ * @typedef {{view: View, before: string, pinned: BranchRemainder | null, revision: number, stored: boolean, growing: boolean, edits: RowEdit[]}} ShownView
+ *   `before` is the end of the text before the branches, as far as it is known; `edits` are the changes that a growing view lacks
  */
 /** @typedef {{pinned: BranchRemainder, revision: number}} PinnedSince */
 /** @typedef {{branch: number, piece: number} | {other: number}} Target a button: a piece of a row, or another beginning */
@@ -126,7 +126,7 @@ export const saysRefusal = ({announcement, refusal}) => refusal !== null && anno
  * neither rows nor odds of a word to steer by is not drawn: the older rows stay, and with them the focus.
  * @type {(state: BranchViewState, detail: ShowDetail) => BranchViewState}
  */
-function show(state, {revision = state.expectedRevision, view: given, state: status = given ? 'settled' : 'thinking', note, reading, pinned, before, stored}) {
+function show(state, {revision = state.expectedRevision, view: given, state: status = given ? 'settled' : 'thinking', note, reading, pinned, before, stored, edits = []}) {
   if (revision < state.expectedRevision) return state;
   const view = status === 'thinking' && !given?.branches.length && !given?.word ? null : given;
   // The grey text comes with the rows: a refusal that says it is not there yet has become untrue.
@@ -140,6 +140,7 @@ function show(state, {revision = state.expectedRevision, view: given, state: sta
   } else if (view) {
     const shown = {
       view, before: before ?? view.given ?? '', pinned: pinned ?? null, revision, stored: Boolean(stored), growing: status === 'thinking',
+      edits: status === 'thinking' ? edits : [],
     };
     next = {...next, shown, pinnedSince: null};
   } else if (pinned && revision !== state.shown?.revision) {
@@ -298,7 +299,7 @@ function enter(state, {state: name, note}) {
   const entered = {...state, status: {...state.status, state: name, note}};
   const next = name === 'thinking' ? entered : name === 'paused' && !note ? announcePause(entered) : announceConfirmed(entered);
   if (name === 'empty') return redraw(withoutRows(next));
-  return state.followed && name !== state.status.state ? redraw(next) : next;
+  return (state.followed || state.shown?.edits.length) && name !== state.status.state ? redraw(next) : next;
 }
 
 /** @type {(state: BranchViewState) => BranchViewState} */
@@ -327,8 +328,9 @@ function redraw(state) {
     rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
   }
   const followedAt = followed && (followed.undone ? restoredPosition : editedPosition)(rows, followed.edit);
-  const isComputed = followed && !followed.undone && !followed.seen && !followedAt && state.status.state === 'thinking';
-  const next = {...state, drawn: {...base, rows: isComputed ? withChange(rows, followed.edit) : rows}, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
+  const isComputed = followed && !followed.undone && !followed.seen && !followedAt;
+  const missing = state.status.state === 'thinking' ? [...(isComputed ? [followed.edit] : []), ...(shown?.edits ?? [])] : [];
+  const next = {...state, drawn: {...base, rows: missing.reduce(withChange, rows)}, followedAt, othersOpen: state.othersOpen && base.others.length > 0};
   return next.pointed && !targetExists(next, next.pointed) ? {...next, pointed: null} : next;
 }
 

@@ -1,6 +1,6 @@
 // Changes of rows before anything of them is accepted: what a change replaces, and what it puts there.
 /** @import {BranchRemainder, DrawnRow, RowEdit, RowEditDetail} from './types.d.ts' */
-import {beginsWith, sharedLength} from './other_beginnings.js';
+import {sharedLength} from './other_beginnings.js';
 import {spokenQuote} from './figures_and_labels.js';
 
 export const MOST_EDITS = 8;   // of one view, as the server allows
@@ -73,12 +73,19 @@ export const editsAfter = (steps, text, banned) => steps.flatMap(({edit, text: o
   (edit && own === text && !edit.before.some(id => banned.includes(id)) ? [edit] : [])).slice(0, MOST_EDITS);
 
 /**
- * The rows while a change is computed: the row that is changed ends with the new text, and nothing of it can be accepted.
+ * The rows while a change is computed: the row that is changed ends with the new text, and nothing of it can be accepted. A row
+ * that has not grown to the place of the change stays as it is.
  * @param {DrawnRow[]} rows
  * @param {RowEdit} edit
  * @returns {DrawnRow[]}
  */
-export const withChange = (rows, edit) => rows.map(row => (beginsWith(edit.row, row.branch.ids) ? changingRow(row, edit) : row));
+export function withChange(rows, edit) {
+  const changed = rows.find(({branch}) => isRowOf(branch.ids, edit));
+  return rows.map(row => (row === changed ? changingRow(row, edit) : row));
+}
+
+/** Whether these are the ids of the row that a change replaces: it may be longer or shorter now. @param {number[]} ids @param {RowEdit} edit */
+const isRowOf = (ids, {row, before}) => ids.length >= Math.max(before.length, 1) && sharedLength(row, ids) === Math.min(row.length, ids.length);
 
 /** @type {(row: DrawnRow, edit: RowEdit) => DrawnRow} */
 function changingRow(row, {before, text}) {

@@ -403,6 +403,8 @@ export interface ShowDetail {
   before?: string;
   /** Whether the view is the stored example. */
   stored?: boolean;
+  /** The changes of rows that the view has once it is complete. */
+  edits?: RowEdit[];
 }
 
 // Text, history, documents.

@@ -357,14 +357,14 @@ export class BranchController {
   }
 
   /** @param {News} news @param {SentRequest} request */
-  #showNews(news, {revision, text = ''}) {
+  #showNews(news, {revision, text = '', edits}) {
     const {state, view = null, reading = null, note = null} = news, {known} = this;
     const settled = state === 'settled', shown = known.revision === revision && known.view;
     // The shown view may reach deeper than the first ones of a new request.
     if (!settled && shown && !(view && showsMore(view, shown))) return;
     if (view) known.take(revision, text, view, settled);
     const changes = Boolean(view || reading || (note && !settled)) || this.branches.branchView.state() !== state;
-    if (changes) this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE)});
+    if (changes) this.show({revision, state, view, reading, note, pinned: this.pinned, before: text.slice(-SHOWN_BEFORE), edits});
     this.ghost.refresh();
     if (settled && changes) this.keys.announceTab();
   }

@@ -463,6 +463,24 @@ test('while a change is computed its row shows the new text and takes no choice'
   }
 });
 
+test('while rows grow, those that a change will replace show the new text, as far as they are computed', () => {
+  const view = likelyView(), {ids: row} = view.branches[2], edits = [{row, before: row.slice(0, 1), text: ' new'}], growing = {state: 'thinking', edits};
+  const textsAt = (index, shown) => shown.drawn.rows[index].pieces.map(({text}) => text);
+  const whole = run([show(1, likelyView())]), first = textsAt(2, whole)[0];
+  const longer = likelyView(5, 7), cut = size => ({...view, branches: view.branches.map(branch => branchOf(branch.ids.slice(0, size), () => 0))});
+  for (const grown of [cut(1), cut(3), view, longer]) {
+    const state = run([show(1, grown, growing)]);
+    assert.deepEqual(textsAt(2, state), [first, ' new']);
+    assert.deepEqual(state.drawn.rows.map(({changing}) => Boolean(changing)), [false, false, true, false, false]);
+  }
+  const early = run([show(1, cut(1), {state: 'thinking', edits: [{row, before: row.slice(0, 2), text: ' new'}]})]);
+  assert.deepEqual(textsAt(2, early), [first], 'what stands before the change is not computed yet');
+  const stopped = run([show(1, cut(3), growing), {type: 'status', state: 'paused'}]);
+  assert.equal(textsAt(2, stopped).length, 3, 'a row that is computed no further can be accepted as it is');
+  const complete = run([show(1, view, {edits})]);
+  assert.deepEqual(complete.drawn.rows.map(({changing}) => Boolean(changing)), Array(5).fill(false), 'a complete view has what the server made of the changes');
+});
+
 test('what a person has done is announced once, in one message with the rows that follow', () => {
   const waiting = run([confirm('inserted', ' the'), {type: 'expect', revision: 2}, confirm('inserted', ' sea'), {type: 'expect', revision: 3}], settled(1));
   assert.equal(waiting.announcement, ROWS);
