@@ -463,3 +463,16 @@ def test_a_row_that_was_scrolled_is_seen_from_its_beginning_when_it_is_another_o
     finally:
         tiny.control("temperature").fill("1")
         tiny.control("depth").fill("5")
+
+
+@pytest.mark.parametrize(("size", "shown"), [((911, 512), True), ((390, 844), False), ((1280, 800), False)])
+def test_the_name_of_the_figure_is_shown_where_the_words_below_the_rows_are_out_of_sight(
+    tiny: Visit, size: tuple[int, int], shown: bool
+) -> None:
+    page, name = tiny.page, tiny.page.locator("#coverage .figure-name")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    tiny.fill("The keeper saw")
+    tiny.wait_until_settled()
+    assert name.is_visible() == shown
+    middles = [middle_of(page.locator(f"#coverage {part}"))[1] for part in (".held", ".figure-name")] if shown else [0]
+    assert max(middles) - min(middles) < 4, "on one line"
