@@ -218,11 +218,11 @@ function findFollowed(state) {
 }
 
 /**
- * Announce what was not announced yet, where no rows follow.
- * @type {(state: BranchViewState) => BranchViewState}
+ * Announce what was not announced yet, where no rows follow, and with it the reason if there is one.
+ * @type {(state: BranchViewState, because?: string) => BranchViewState}
  */
-const announceConfirmed = state =>
-  (state.confirmed.length ? {...state, announcement: withSentence(state.confirmed), confirmed: []} : state);
+const announceConfirmed = (state, because) =>
+  (state.confirmed.length ? {...state, announcement: withSentence(state.confirmed, because), confirmed: []} : state);
 
 /**
  * Announce what was not announced yet, and later the rows that follow, also if they are the same as before.
@@ -297,7 +297,7 @@ function announcePause(state) {
 /** @type {(state: BranchViewState, status: {state: string, note?: string | null}) => BranchViewState} */
 function enter(state, {state: name, note}) {
   const entered = {...state, status: {...state.status, state: name, note}};
-  const next = name === 'thinking' ? entered : name === 'paused' && !note ? announcePause(entered) : announceConfirmed(entered);
+  const next = name === 'thinking' ? entered : name !== 'paused' ? announceConfirmed(entered) : note ? announceConfirmed(entered, note) : announcePause(entered);
   if (name === 'empty') return redraw(withoutRows(next));
   return (state.followed || state.shown?.edits.length) && name !== state.status.state ? redraw(next) : next;
 }

@@ -524,12 +524,14 @@ test('a refusal is announced after the actions before it, and both end with it',
   assert.equal(run([show(2, likelyView())], state).announcement, ROWS, 'the action is announced once');
 });
 
-test('where no rows follow, what a person has done is announced alone', () => {
-  const ends = [show(2, null, {state: 'empty'}), {type: 'status', state: 'settled'}, {type: 'status', state: 'paused', note: 'Why.'}, show(2, null, {state: 'error'})];
+test('where no rows follow, what a person has done is announced alone, or with the reason of a pause', () => {
+  const ends = [show(2, null, {state: 'empty'}), {type: 'status', state: 'settled'}, show(2, null, {state: 'error'})];
   for (const end of ends) assert.equal(run([confirm('undone', 'x'), end], settled(1)).announcement, 'Undone: “x”.', JSON.stringify(end));
   assert.equal(run([confirm('hidden')], settled(1)).announcement, 'Grey text hidden.');
   assert.equal(run([confirm('unbanned', ' isn'), {type: 'expect', revision: 2}, {type: 'status', state: 'paused'}], settled(1)).announcement,
     'Undone: the ban of “isn”. Branching is paused. “Go on”, or Alt+P, continues it.');
+  assert.equal(run([confirm('restored', 'is'), {type: 'status', state: 'paused', note: 'A selection pauses branching.'}], settled(1)).announcement,
+    'Undone: “is” is back. A selection pauses branching.');
 });
 
 test('nothing says that branching is paused after it goes on', () => {
