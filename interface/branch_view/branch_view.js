@@ -9,7 +9,7 @@ import {
   INITIAL_STATE, choiceAt, describe, isBeforeChange, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce, saysRefusal,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
-import {ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence, refusedRowSentence} from '../web/core/branch_sentences.js';
+import {ROWS_HAVE_FOCUS, ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence, refusedRowSentence} from '../web/core/branch_sentences.js';
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
@@ -131,8 +131,7 @@ export class BranchView {
       awaitsRows: () => this.state.status.state === 'thinking' && (!this.state.shown || isShownViewOld(this.state)),
       drawn: () => this.state.drawn,
       expected: () => this.state.expectedRevision,
-      // A listener that shows the branches in another way takes the focus and cancels the event.
-      focus: () => !dispatch(this.root, 'enter', null, {cancelable: true}) || focusFirst(this.root),
+      focus: () => this.#focusRows(),
       isVeiled: () => this.state.veiled,
       announcedTab: () => this.#announcedTab,
       nextWord: branch => this.#nextWordEnd(branch),
@@ -151,6 +150,15 @@ export class BranchView {
         return awaited !== null;
       },
     };
+  }
+
+  /** Focus the first button, and say so where it has the focus already. Returns whether there is one. */
+  #focusRows() {
+    const from = document.activeElement;
+    // A listener that shows the branches in another way takes the focus and cancels the event.
+    const isThere = !dispatch(this.root, 'enter', null, {cancelable: true}) || focusFirst(this.root);
+    if (isThere && document.activeElement === from) this.refuse(ROWS_HAVE_FOCUS);
+    return isThere;
   }
 
   /** @param {number} branch */

@@ -67,7 +67,7 @@ class AssistantTab {
       bannedTexts: () => this.bans.texts,
     });
     connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
-    this.controller.goToRowsFrom(find(sheet, '.skip'));
+    find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
     listTurns(find(sheet, '.before', HTMLDetailsElement), {draft: this.draft, notice: this.notice});
     find(sheet, '#chat-new').addEventListener('click', event => this.#startAnew(event));
     this.sendButton.addEventListener('click', event => this.#send(event));

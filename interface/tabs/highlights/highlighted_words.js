@@ -167,11 +167,13 @@ export class HighlightedWords {
     if (focus) word.focus({preventScroll: true});
   }
 
-  /** Focus the word whose branches were opened. */
+  /** Focus the word whose branches were opened. Returns whether there is one that did not have the focus. */
   focusOpened() {
     const word = findAll(this.shown, '[aria-current]')[0];
-    word?.focus({preventScroll: true});
-    if (word) this.#bringIntoView(word);
+    if (!word || word === document.activeElement) return false;
+    word.focus({preventScroll: true});
+    this.#bringIntoView(word);
+    return true;
   }
 
   /** @param {HTMLElement} element */

@@ -11,6 +11,8 @@ import {withTimeout} from '../../web/net/requests.js';
 import {dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample, offerWrittenText} from '../../web/ui/example_button.js';
 import {find, make, setSpokenText} from '../../web/ui/elements.js';
+import {listenToKeysBetween} from '../../web/ui/keys_between.js';
+import {noRowsSentence} from '../../web/core/branch_sentences.js';
 import {formatCount, spokenQuote, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {markedEntries, markedWords, replacedPart} from './marked_words.js';
@@ -28,6 +30,7 @@ const EXAMPLE = 'I was born in a lighthouse by the sea. Every evening my father 
 const EMPTY = 'Write or paste a text: the words are highlighted here where the model would have gone elsewhere.';
 const LOADING = 'Your text is read when the model is ready.';
 const CLOSED = 'The branches are closed.';
+const NO_BRANCHES = 'No branches are open: Enter on a word of the analysed text opens them.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
 const READ_ONLY = 'Highlights only read: nothing is inserted into your text here.';
 
@@ -98,6 +101,10 @@ class HighlightsTab {
       event.preventDefault();
     });
     this.branches.addEventListener('leave', () => this.words.focusOpened());
+    listenToKeysBetween(this.branches, {
+      toRows: () => { if (!this.branches.branchView.focus()) this.line.announce(this.#noRowsSentence); },
+      toText: () => { if (!this.words.focusOpened()) this.text.focus(); },
+    });
     find(this.replaced, 'button').addEventListener('click', ({detail}) => this.words.close(detail === 0));
     document.addEventListener('lookahead:ready', () => this.#analyse());
     keepAcrossReloads('highlights', {
@@ -278,6 +285,11 @@ class HighlightsTab {
     if (unknown) this.#analyse();
     if (sentence) this.line.show(sentence, 'error');
     return fits ?? null;
+  }
+
+  /** Why no key leads to rows: there are none. */
+  get #noRowsSentence() {
+    return this.branchStart === null ? NO_BRANCHES : noRowsSentence({state: this.branches.branchView.state(), paused: false, selected: false});
   }
 
   /** Take the branches away. */

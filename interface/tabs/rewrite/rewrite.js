@@ -53,7 +53,7 @@ class RewriteTab {
     connectUndoButtons(this.draft, find(sheet, '.undo'), find(sheet, '.redo'));
     const notice = new Notice(find(sheet, '.notice'));
     connectCopyButton(this.draft, find(sheet, '#rewrite-copy'), notice);
-    this.controller.goToRowsFrom(find(sheet, '.skip'));
+    find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
   }
 
   start() {

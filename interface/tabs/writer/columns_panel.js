@@ -157,10 +157,8 @@ export class ColumnsPanel extends EventTarget {
 
   /** The key that leads from the text to the rows leads from a column's fields to its own. @param {KeyboardEvent} event */
   #goToRows(event) {
-    const from = /** @type {Node} */ (event.target);
-    if (textKey(event, false)?.verb !== 'rows' || this.#views.some(({root}) => root.contains(from))) return;
-    event.preventDefault();
-    if (!this.#views.find(({element}) => element.contains(from))?.root.branchView.focus()) dispatch(this, 'rows');
+    const from = /** @type {Node} */ (event.target), own = this.#views.find(({element, root}) => element.contains(from) && !root.contains(from));
+    if (textKey(event, false)?.verb === 'rows' && own?.root.branchView.focus()) event.preventDefault();
   }
 
   /** @param {number} column that is used from now on */

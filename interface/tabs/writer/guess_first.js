@@ -3,7 +3,6 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
-import {branchKey, textKey} from '../../web/core/shortcuts.js';
 import {announce} from '../../web/ui/announce.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
@@ -50,9 +49,8 @@ export class GuessFirst extends EventTarget {
    * @param {() => string} parts.under the settings of the odds, where they are not the model's own
    * @param {() => boolean} parts.isVeiled whether rows are hidden now
    * @param {() => string} parts.documentId
-   * @param {() => void} parts.goToRows moves the focus to the rows
    */
-  constructor(controls, {draft, score, view, under, isVeiled, documentId, goToRows}) {
+  constructor(controls, {draft, score, view, under, isVeiled, documentId}) {
     super();
     this.draft = draft;
     this.score = score;
@@ -60,7 +58,6 @@ export class GuessFirst extends EventTarget {
     this.under = under;
     this.isVeiled = isVeiled;
     this.documentId = documentId;
-    this.goToRows = goToRows;
     this.toggle = find(controls, '#guess-first', HTMLInputElement);
     this.form = find(controls, '.guess', HTMLFormElement);
     this.button = find(this.form, '#guess-done', HTMLButtonElement);
@@ -113,13 +110,6 @@ export class GuessFirst extends EventTarget {
     });
     // What is said of the guess before does not stand beside the next one.
     this.field.addEventListener('input', () => this.#say(''));
-    form.addEventListener('keydown', event => {
-      const toRows = textKey(event, false)?.verb === 'rows';
-      if (!toRows && !branchKey(event)?.leave) return;
-      event.preventDefault();
-      if (toRows) this.goToRows();
-      else draft.box.focus();
-    });
     // Enter in the field clicks the button too.
     form.addEventListener('click', ({detail}) => { this.#byKey = detail === 0; }, {capture: true});
     form.addEventListener('submit', event => {

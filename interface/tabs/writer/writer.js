@@ -90,13 +90,12 @@ class WriterTab {
       onVeil: () => this.#onVeil(),
       onHidden: () => this.guesses.focus(),
     });
-    this.controller.goToRowsFrom(find(sheet, '.skip'));
+    find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
     this.guesses = new GuessFirst(controls, {
       draft: this.draft, score: guess => this.controller.requests.guess(guess, this.#guessSettings),
       view: () => (this.columns.first?.root ?? branches).branchView,
       under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length, banned_texts: this.options.bans.texts})}`.trim(),
       documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
-      goToRows: () => this.controller.goToRows(),
     });
   }
 
@@ -138,7 +137,6 @@ class WriterTab {
     });
     this.columns.addEventListener('writing', () => controller.promptChanging());
     this.columns.addEventListener('change', () => controller.settingsChanged());
-    this.columns.addEventListener('rows', () => controller.goToRows());
     onDetail(this.columns, 'choosing', drawn => this.tree.recordColumn(drawn));
     draft.addEventListener('instructing', () => controller.promptChanging());
     draft.addEventListener('instruction', () => controller.settingsChanged());

@@ -448,6 +448,9 @@ export function caretSentence(text, caret) {
   return `The rows continue at the caret, after ${quotedText(shown)}. What follows it stays.`;
 }
 
+/** What is said where a key leads to the rows, and the focus is there already. */
+export const ROWS_HAVE_FOCUS = 'The focus is on the rows already: the arrow keys move it, Alt+↑ leads back.';
+
 /** What is said of a row that a person has changed, until what follows the change is there. */
 export const ROW_CHANGING = 'What follows your change is being computed.';
 /** What is said where a row that was waited for is not among the complete rows. */

@@ -14,9 +14,9 @@ import {GhostText} from './ghost_text.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {RowEditing} from './row_editing.js';
 import {ServerRequests} from '../net/requests.js';
-import {afterPaint, closestTo, dispatch, onDetail} from './events.js';
+import {afterPaint, dispatch, onDetail} from './events.js';
 import {find} from './elements.js';
-import {branchKey, textKey} from '../core/shortcuts.js';
+import {listenToKeysBetween} from './keys_between.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
 const MOST_RECORDED = 200;   // characters of an instruction that an accepted piece keeps
@@ -176,19 +176,10 @@ export class BranchController {
     draft.addEventListener('caret', () => this.#onSelection());
     branches.addEventListener('accept', event => this.#accept(/** @type {CustomEvent<AcceptDetail>} */ (event)));
     branches.addEventListener('leave', () => draft.box.focus());
-    this.controls.addEventListener('keydown', event => this.#leaveSlider(event));
+    listenToKeysBetween(branches, {toRows: () => this.goToRows(), toText: () => draft.box.focus()});
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());
     buttons.stop.addEventListener('click', () => this.#stop());
-  }
-
-  /** From a slider, which would take the arrow, the keys between the text and the rows lead there too. @param {KeyboardEvent} event */
-  #leaveSlider(event) {
-    const toRows = textKey(event, false)?.verb === 'rows';
-    if (!closestTo(event, 'input[type=range]') || !(toRows || branchKey(event)?.leave)) return;
-    event.preventDefault();
-    if (toRows) this.goToRows();
-    else this.draft.box.focus();
   }
 
   /** The server may have another document after an error: it needs the accepted ids of the whole text. */
@@ -212,16 +203,6 @@ export class BranchController {
     if (!text) return;
     this.#confirm('caret', text);
     dispatch(this.branches, 'announceConfirmed');
-  }
-
-  /** Let a button lead to the rows: clicked, or by the key that leads there from the text. @param {HTMLElement} button */
-  goToRowsFrom(button) {
-    button.addEventListener('click', () => this.goToRows());
-    button.addEventListener('keydown', event => {
-      if (textKey(event, false)?.verb !== 'rows') return;
-      event.preventDefault();
-      this.goToRows();
-    });
   }
 
   /** Whether there are branches to be requested. @param {string} text before the caret */

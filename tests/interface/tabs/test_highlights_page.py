@@ -1101,6 +1101,20 @@ def test_alt_and_arrow_up_lead_from_the_branches_back_to_the_word(tiny: Visit) -
     page.keyboard.press("Alt+ArrowUp")
     assert word.evaluate("one => one === document.activeElement")
     assert page.evaluate("window.spoken") == []
+    page.keyboard.press("Alt+ArrowDown")
+    assert page.evaluate("document.activeElement.matches('#highlights-branches .token')")
+    page.keyboard.press("Alt+ArrowUp")
+    page.keyboard.press("Alt+ArrowUp")
+    expect(page.locator("#highlights-text")).to_be_focused()
+
+
+@in_a_browser
+def test_without_branches_alt_and_arrow_down_say_how_to_open_them(tiny: Visit) -> None:
+    tiny.analyse(TEXT)
+    tiny.page.locator("#highlights .word").first.focus()
+    tiny.page.keyboard.press("Alt+ArrowDown")
+    said = tiny.page.locator(".read .announcement")
+    expect(said).to_have_text("No branches are open: Enter on a word of the analysed text opens them.")
 
 
 @in_a_browser

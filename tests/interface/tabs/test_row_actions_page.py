@@ -262,6 +262,18 @@ def test_from_a_slider_the_keys_lead_to_the_rows_and_to_the_text_and_leave_its_v
         visit.wait_until_settled()
 
 
+def test_from_any_control_the_keys_lead_to_the_rows_and_to_the_text(visit: Visit) -> None:
+    write(visit)
+    controls = ("#undo", "#redo", ".views input[value=rows]", ".cover .sum", "#controls summary", "#rest .more")
+    for selector in controls:
+        for key, goal in (("Alt+ArrowDown", "token"), ("Alt+ArrowUp", "textarea")):
+            visit.page.locator(selector).first.focus()
+            press(visit, key)
+            assert focused(visit) == goal, (selector, key)
+    press(visit, "Alt+ArrowDown", "Alt+ArrowDown")
+    assert heard(visit) == "The focus is on the rows already: the arrow keys move it, Alt+↑ leads back."
+
+
 def test_after_enter_the_focus_is_on_the_rest_of_the_row_that_was_accepted(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
