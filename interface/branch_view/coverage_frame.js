@@ -2,7 +2,7 @@
 /** @import {DrawnOther, DrawnRow, DrawnView, View} from '../web/core/types.d.ts' */
 import {bannedCaption, bannedSentence, costFigures, coverageCaption, coverageSubject, elseTip, nothingElse} from '../web/core/branch_sentences.js';
 import {
-  formatKnown, formatPercent, likeliestLabels, otherLabel, spokenLabel, spokenOdds, spokenOther, spokenSentence, unlistedSentence,
+  formatKnown, formatNumber, formatPercent, likeliestLabels, otherLabel, spokenLabel, spokenOdds, spokenOther, spokenSentence, unlistedSentence,
 } from '../web/core/figures_and_labels.js';
 import {appendNew, childrenOf, find, make, setAttribute, setSpokenText, setText, trimChildren} from '../web/ui/elements.js';
 import {paintFigure} from './paint_rows.js';
@@ -78,17 +78,18 @@ function paintLabels(line, labels) {
 /** @param {HTMLElement} list @param {DrawnOther[]} others @param {string} typed */
 function paintOthers(list, others, typed) {
   trimChildren(list, others.length);
-  const elements = childrenOf(list);
+  const elements = childrenOf(list), choosable = others.filter(isChoosable);
   others.forEach((other, index) => {
     const tag = isChoosable(other) ? 'button' : 'span', present = elements[index];
+    const position = `${formatNumber(choosable.indexOf(other) + 1)} of ${formatNumber(choosable.length)}`;
     if (present?.localName === tag) {
-      paintOther(present, other, {index, typed});
+      paintOther(present, other, {index, typed, position});
       return;
     }
     const made = makeOther(tag);
     if (present) present.replaceWith(made);
     else list.append(made);
-    paintOther(made, other, {index, typed});
+    paintOther(made, other, {index, typed, position});
   });
 }
 
@@ -98,8 +99,8 @@ function makeOther(tag) {
   return make(tag, properties, make('span', {className: 'word'}), make('small', {className: 'odds'}));
 }
 
-/** @param {HTMLElement} node @param {DrawnOther} other @param {{index: number, typed: string}} context */
-function paintOther(node, other, {index, typed}) {
+/** @param {HTMLElement} node @param {DrawnOther} other @param {{index: number, typed: string, position: string}} context `position`: among the buttons, as lists say it */
+function paintOther(node, other, {index, typed, position}) {
   const {text, ids, end, odds} = other;
   setAttribute(node, 'data-rest', index);
   setAttribute(node, 'data-text', isChoosable(other) ? text : null);
@@ -109,7 +110,7 @@ function paintOther(node, other, {index, typed}) {
   setAttribute(node, 'data-end', end);
   setText(find(node, '.word'), otherLabel(other, typed));
   setText(find(node, '.odds'), formatPercent(odds));
-  setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenOther(other, typed)}, ${formatPercent(odds)}` : null);
+  setAttribute(node, 'aria-label', isChoosable(other) ? `${spokenOther(other, typed)}, ${formatPercent(odds)}, ${position}` : null);
   setAttribute(node, 'data-tip', isChoosable(other) ? null : `${spokenLabel(other)}: it cannot be inserted`);
 }
 

@@ -204,31 +204,12 @@ function moveFocus(root, node, key, [down, along]) {
   const position = focusPosition(root), container = node?.parentElement;
   if (!node) findAll(root, STOP)[0]?.focus();
   if (!node || !position || !container) return;
-  const beside = down ? besideOnNextLine(node, down) : null;
-  if (beside) {
-    focusOn(root, beside);
+  const {line, column} = position, isListed = Boolean(node.closest('.others')), turned = /^Arrow/.test(key) && getComputedStyle(container).direction === 'rtl';
+  // The list of other beginnings is one line, through which the arrows up and down go entry by entry.
+  if (isListed && down && column + down >= 0) {
+    focusAt(root, {line, column: column + down});
     return;
   }
-  const {line, column} = position, turned = /^Arrow/.test(key) && getComputedStyle(container).direction === 'rtl';
   if (line + down < 0 || (!down && along === -1 && !turned && column === 0)) return;
   focusAt(root, {line: line + down, column: column + (turned ? -along : along)});
-}
-
-/**
- * The nearest button on the line below or above, within the list of other beginnings, which fills several lines; null if there
- * is none, or if the button is not in that list.
- * @param {HTMLElement} node
- * @param {number} down 1 or -1
- */
-function besideOnNextLine(node, down) {
-  const list = node.closest('.others');
-  if (!list) return null;
-  const own = node.getBoundingClientRect();
-  const away = findAll(list, 'button').map(button => {
-    const {left, right, top} = button.getBoundingClientRect();
-    return {button, lines: down * (top - own.top), aside: Math.abs(left + right - own.left - own.right)};
-  }).filter(({lines}) => lines > own.height / 2);
-  const next = Math.min(...away.map(({lines}) => lines));
-  const [found] = away.filter(({lines}) => lines < next + own.height / 2).sort((one, other) => one.aside - other.aside);
-  return found?.button ?? null;
 }

@@ -1187,7 +1187,9 @@ def test_there_is_one_tab_stop_and_arrows_move_it(bench: Bench) -> None:
     assert bench.page.evaluate("document.activeElement.className") == "more"
     bench.press("ArrowDown", "ArrowRight")
     assert bench.focused() == [None, None, "1"]
-    bench.press("ArrowUp", "ArrowUp")
+    bench.press("ArrowDown", "ArrowDown")
+    assert bench.focused() == [None, None, "3"], "the list goes on by entries, and not by lines"
+    bench.press("ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp", "ArrowUp")
     assert bench.focused()[0] == "4"
     assert stops.count() == 1
     bench.press("Tab")
@@ -1197,6 +1199,15 @@ def test_there_is_one_tab_stop_and_arrows_move_it(bench: Bench) -> None:
         assert bench.page.evaluate("name => document.activeElement.matches(`.${name} summary`)", name)
     bench.press("Tab")
     assert not bench.page.evaluate("root.contains(document.activeElement)")
+
+
+def test_an_entry_of_everything_else_says_its_position_in_the_list(bench: Bench) -> None:
+    bench.show(likely())
+    bench.page.locator("#rest .more").click()
+    entries = bench.page.locator("#others button")
+    for index in (0, 2, entries.count() - 1):
+        name = str(entries.nth(index).get_attribute("aria-label"))
+        assert name.endswith(f"%, {index + 1} of {entries.count()}"), name
 
 
 def test_rows_that_scroll_are_no_tab_stops(bench: Bench) -> None:
