@@ -13,6 +13,7 @@ import {ROWS_HAVE_FOCUS, ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence,
 import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
+import {LOW, WIDE} from '../web/ui/window_sizes.js';
 import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
 import {coverPlaceOf} from '../web/ui/click_cover.js';
 import {announce, announcedIn} from '../web/ui/announce.js';
@@ -27,8 +28,6 @@ import {quotedText} from '../web/core/figures_and_labels.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {CHOICES, targetOf} from './targets.js';
 
-const WIDE = '(min-width: 761px)';   // windows in which the text stands beside the rows
-const LOW = '(max-height: 600px)';   // windows in which the note has less room, as in style.css
 const LINE = 24;                     // pixels of the note that must be seen
 const HELD_SPACE = 8;                // pixels between a button that is held and the note
 /** The position of the first token of the first row. */

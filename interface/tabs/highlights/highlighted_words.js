@@ -51,7 +51,7 @@ export class HighlightedWords {
    *   its place; null if that stays unknown
    * @param {(word: MarkedWord) => void} parts.onOpen called when a word is chosen, to show branches in its place
    * @param {() => void} parts.onClose called when it is chosen again, to take them away
-   * @param {(sentence: string) => void} parts.announce
+   * @param {(sentence: string) => void} parts.announce announces a sentence, also the same one again
    */
   constructor({shown, details, next, findFits, onOpen, onClose, announce}) {
     this.shown = shown;
@@ -322,10 +322,7 @@ export class HighlightedWords {
     next.dataset.shown = '';
     this.#point(next);
     this.#uncoverNext();
-    // The only highlight is said again: first its sentence is cleared.
-    this.announce('');
-    const sentence = spokenSentence(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length));
-    requestAnimationFrame(() => this.announce(sentence));
+    this.announce(spokenSentence(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length)));
   }
 
   /**

@@ -82,7 +82,7 @@ class HighlightsTab {
     this.next = find(result, '#highlights-next', HTMLButtonElement);
     this.words = new HighlightedWords({
       shown: find(result, '#highlights'), details: find(result, '.about'), next: this.next, findFits: word => this.#findFits(word),
-      onOpen: word => this.#open(word), onClose: () => this.#close(), announce: sentence => this.line.announce(sentence),
+      onOpen: word => this.#open(word), onClose: () => this.#close(), announce: sentence => this.line.announce(sentence, {again: true}),
     });
     this.withFigures = find(result, '#highlights-with-figures', HTMLInputElement);
     find(source, 'datalist').append(...READY_INSTRUCTIONS.map(value => make('option', {value})));
@@ -102,7 +102,7 @@ class HighlightsTab {
     });
     this.branches.addEventListener('leave', () => this.words.focusOpened());
     listenToKeysBetween(this.branches, {
-      toRows: () => { if (!this.branches.branchView.focus()) this.line.announce(this.#noRowsSentence); },
+      toRows: () => { if (!this.branches.branchView.focus()) this.line.announce(this.#noRowsSentence, {again: true}); },
       toText: () => { if (!this.words.focusOpened()) this.text.focus(); },
     });
     find(this.replaced, 'button').addEventListener('click', ({detail}) => this.words.close(detail === 0));
@@ -298,8 +298,7 @@ class HighlightsTab {
     this.branchStart = this.#openLater = null;
     this.#show({revision: this.opened += 1, state: 'empty', view: null});
     this.#showReplaced('');
-    this.line.announce('');   // also each further time
-    this.line.announce(CLOSED);
+    this.line.announce(CLOSED, {again: true});
   }
 
   /**

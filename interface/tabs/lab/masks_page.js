@@ -7,6 +7,7 @@ import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
 import {markCropped} from '../../web/ui/cropped.js';
+import {LOW, WIDE} from '../../web/ui/window_sizes.js';
 import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
 import {showDrawing, showPointed} from './drawing.js';
@@ -14,7 +15,6 @@ import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
 const POINT = 'Point at a token, a slot or a row, or tap it, to see what the token attends to; the arrow keys choose one too.';
-const LOW = '(min-width: 761px) and (max-height: 600px)';   // windows in which the figure has room only below the controls
 const NOTE_ROOM = 72;     // pixels of the window below the figure, for the sentence on a chosen token
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
@@ -78,7 +78,8 @@ class MasksPage extends ExperimentPage {
     this.found.hidden = false;
     find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
     this.player.setPasses(view.passes, {isNew, settled});
-    if (isNew && matchMedia(LOW).matches) this.result.scrollIntoView({block: 'start'});
+    // In a low window the figure has room only below the controls.
+    if (isNew && matchMedia(`${WIDE} and ${LOW}`).matches) this.result.scrollIntoView({block: 'start'});
   }
 
   #showPass() {

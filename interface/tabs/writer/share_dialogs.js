@@ -84,8 +84,7 @@ export function shareDialog(dialog, {keeper, hooks}) {
   copyButton.addEventListener('click', async () => {
     const copied = await copyText(field.value, dialog);
     copyButton.textContent = copied ? 'Copied' : 'Press Ctrl+C';
-    announce(status, '');
-    announce(status, copied ? 'The link is copied.' : '');
+    announce(status, copied ? 'The link is copied.' : '', {again: true});
     if (!copied) field.select();
   });
   field.addEventListener('focus', () => field.select());

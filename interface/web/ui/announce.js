@@ -16,9 +16,10 @@ export const announcedIn = region => announcements.get(region)?.sentence ?? '';
  * `HEARD` milliseconds the region is emptied, so that a screen reader that reads the whole page does not say the sentence again.
  * @param {Element} region
  * @param {string} sentence
+ * @param {{again?: boolean}} [options] `again`: announce it also if it is the same one, as after a second press of a button
  */
-export function announce(region, sentence) {
-  if (announcedIn(region) === sentence) return;
+export function announce(region, sentence, {again = false} = {}) {
+  if (!again && announcedIn(region) === sentence) return;
   clearTimeout(announcements.get(region)?.timer);
   region.textContent = sentence;
   const timer = setTimeout(() => { if (region.textContent === sentence) region.textContent = ''; }, HEARD);

@@ -1,6 +1,7 @@
 // Double clicks and double taps on tokens: the second click would insert what the first one has put in the same place.
 
-const TIME = 300;       // milliseconds between the two, at most: who reads the new token before clicking it takes longer
+/** Milliseconds between the two clicks, at most: who reads what the first one has put there before clicking it takes longer. */
+export const DOUBLE_CLICK = 300;
 const DISTANCE = 24;    // pixels between them, at most: a finger does not meet one point twice
 
 export class DoubleClicks {
@@ -18,6 +19,6 @@ export class DoubleClicks {
     const {clientX, clientY, timeStamp, detail} = event, first = this.#first;
     const isCounted = /** @type {PointerEvent} */ (event).pointerType === 'mouse';
     if (!first || (isCounted && detail < 2)) return false;
-    return timeStamp - first.time <= TIME && Math.hypot(clientX - first.x, clientY - first.y) <= DISTANCE;
+    return timeStamp - first.time <= DOUBLE_CLICK && Math.hypot(clientX - first.x, clientY - first.y) <= DISTANCE;
   }
 }

@@ -37,8 +37,8 @@ export class ReadingProgress {
     this.bar.value = share ?? 0;
   }
 
-  /** Say a sentence to screen readers. @param {string} sentence */
-  announce(sentence) { announce(this.announcement, sentence); }
+  /** Say a sentence to screen readers, see `announce`. @param {string} sentence @param {{again?: boolean}} [options] */
+  announce(sentence, options) { announce(this.announcement, sentence, options); }
 
   /** @param {[number, number]} reading tokens that are read, of how many */
   progress([read, total]) { this.show(`Reading: ${formatNumber(read)} of ${formatCount(total, 'token')}`, 'thinking', read / total); }
