@@ -39,7 +39,7 @@ export class RowEditor {
     const {text} = row.pieces[piece], token = button.getBoundingClientRect(), outer = this.root.getBoundingClientRect();
     const field = this.#field = make('input', {
       className: 'row-editor', type: 'text', value: text.trim(), maxLength: MOST, dir: 'auto', autocomplete: 'off', spellcheck: false,
-      ariaLabel: `Change ${text.trim() ? spokenQuote(text) : 'this sign'}: Enter puts the new text there, Escape leaves it`,
+      ariaLabel: `Change ${text.trim() ? spokenQuote(text) : 'this sign'}: Enter or Tab puts the new text there, Escape leaves it`,
     });
     const left = token.left - outer.left;
     field.style.cssText = `top: ${token.top - outer.top}px; height: ${token.height}px`;

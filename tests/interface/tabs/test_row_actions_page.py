@@ -565,6 +565,8 @@ def test_below_the_field_of_a_change_stands_which_keys_end_it(visit: Visit) -> N
     keys = visit.page.locator(".row-editor-keys")
     press(visit, "Alt+ArrowDown", "End", "F2")
     expect(keys).to_have_text("Enter: use it · Esc: leave it", use_inner_text=True)
+    name = visit.page.locator(".row-editor").get_attribute("aria-label")
+    assert name.endswith(": Enter or Tab puts the new text there, Escape leaves it")
     field, line = visit.page.locator(".row-editor").bounding_box(), keys.bounding_box()
     view = visit.page.locator("#branches").bounding_box()
     assert field["y"] + field["height"] <= line["y"] <= field["y"] + field["height"] + 8
