@@ -76,6 +76,7 @@ export class BranchView {
   #rowsTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #confirmedTimer;
+  #refusals = 0;   // how many were announced
   #announcedTab = '';   // what Tab inserts as far as it was announced and painted
   /**
    * Where the focus was when a paint removed its button, and all others or those of an unfinished view of the same text, as after
@@ -355,7 +356,9 @@ export class BranchView {
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
     // A column of Compare says only what concerns it alone: the panel announces the rows, the page's branch view all else.
     const isSaid = !this.root.closest('.columns') || state.awaited !== null || saysRefusal(state);
-    announce(this.announcement, isSaid ? state.announcement : '');
+    const again = saysRefusal(state) && state.refusals !== this.#refusals;   // each key that is refused again says why
+    this.#refusals = state.refusals;
+    announce(this.announcement, isSaid ? state.announcement : '', {again});
     this.#paintTabAnnouncement();
     this.#dispatchPointed();
   }

@@ -486,6 +486,9 @@ export const TAB_LEADS_ON = 'Tab leads to the next control. Once you write, it i
 /** Why Tab does nothing while the ghost text is computed. */
 export const GHOST_IS_COMING = 'The grey text is not there yet. Tab accepts it once it is shown; Esc, then Tab leaves the box.';
 
+/** Why Tab does not insert the ghost text yet: it was not announced. */
+export const GHOST_IS_NEW = 'The grey text has just changed: press Tab again to insert it.';
+
 /**
  * Why no key leads to the rows: there are none.
  * @param {{state: string, paused: boolean, selected: boolean}} about `state` is that of the branch view

@@ -241,6 +241,7 @@ function confirm(state, {kind, text}) {
   const announcement = state.announcement === withSentence(confirmed) ? '' : state.announcement;
   const next = {...state, confirmed, announcement};
   if (kind === 'hidden') return announceConfirmed(next);
+  if (kind === 'inserted') return {...next, refusal: null};   // what could not be inserted before is shown no more
   return kind === 'resumed' ? {...next, announcement: '', pauseAnnounced: false} : next;
 }
 

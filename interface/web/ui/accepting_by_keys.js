@@ -3,7 +3,7 @@
 /** @import {BranchViewElement} from '../core/types.d.ts' */
 /** @import {GhostText} from './ghost_text.js' */
 /** @import {TextOwner} from './text_owner.js' */
-import {GHOST_IS_COMING, GUESS_FIRST, refusedRowSentence} from '../core/branch_sentences.js';
+import {GHOST_IS_COMING, GHOST_IS_NEW, GUESS_FIRST, refusedRowSentence} from '../core/branch_sentences.js';
 import {SLOWEST_PAINT, afterPaint, dispatch} from './events.js';
 import {listenToTextKeys} from './text_keys.js';
 
@@ -72,10 +72,12 @@ export class AcceptingByKeys {
     }, SLOWEST_PAINT);
   }
 
-  /** Accept the ghost text as far as it was announced, or announce it first: nobody who does not see it should insert it unheard. False if there is none. */
+  /** Accept the ghost text as far as it was announced, or say that it is new and announce it: nobody who does not see it should insert it unheard. False if there is none. */
   #acceptGhost() {
     if (!this.ghost.text) return false;
-    if (!this.ghost.accept(this.keyed().branchView.announcedTab())) this.announceTab({isAskedFor: true});
+    if (this.ghost.accept(this.keyed().branchView.announcedTab())) return true;
+    this.#refuse(GHOST_IS_NEW);
+    this.announceTab({isAskedFor: true});
     return true;
   }
 

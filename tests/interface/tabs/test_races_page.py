@@ -46,6 +46,31 @@ def hold(visit: Visit, function: str) -> list[Any]:
     return held
 
 
+TABS = """count => {
+  for (let press = 0; press < count; press += 1)
+    document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Tab', bubbles: true, cancelable: true}));
+}"""
+"""Tab is pressed several times before the page paints anything."""
+
+
+def test_of_quick_presses_of_tab_one_inserts_and_each_other_says_why_not(visit: Visit) -> None:
+    visit.control("depth").fill("1")
+    visit.wait_until_settled()
+    visit.wait_until_prefetched()
+    visit.page.locator("#document textarea").focus()
+    visit.page.wait_for_function(browsers.ANNOUNCED, arg=None, timeout=browsers.PATIENCE)
+    (piece,) = visit.pieces(0)
+    visit.listen("#branches .announcement")
+    visit.page.evaluate(TABS, 3)
+    assert visit.text == TEXT + piece
+    because = "The grey text has just changed: press Tab again to insert it."
+    expect(visit.page.locator("#branches .note .words")).to_have_text(because)
+    visit.page.wait_for_function("words => spoken.some(one => one.endsWith(words))", arg=because)
+    browsers.accept_grey_text(visit.page)
+    assert len(visit.text) > len(TEXT + piece)
+    expect(visit.page.locator("#branches .note .words")).not_to_have_text(because)
+
+
 def test_a_reload_keeps_the_field_of_the_guess(visit: Visit) -> None:
     visit.control("guess-first").check()
     expect(visit.page.locator("#guess")).to_be_visible()
