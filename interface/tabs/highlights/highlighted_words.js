@@ -417,6 +417,7 @@ function wordNodes(words) {
     Object.assign(word.dataset, {word: index, fork: bands[index].toFixed(3), chance: WORD_JOINER + chanceFigure(own)});
     if (blank) word.dataset.sign = visibleText(text);
     word.setAttribute('role', 'button');
+    word.ariaExpanded = 'false';
     word.style.setProperty('--fork', `${Math.round(STRONGEST * bands[index])}%`);
     return blank ? [word] : [before, word, after].filter(Boolean);
   });
@@ -428,5 +429,6 @@ function wordNodes(words) {
  * @param {boolean} isChosen
  */
 function markChosen(word, isChosen) {
-  for (const name of ['aria-current', 'aria-expanded']) setAttribute(word, name, isChosen ? 'true' : null);
+  setAttribute(word, 'aria-current', isChosen ? 'true' : null);
+  setAttribute(word, 'aria-expanded', String(isChosen));
 }

@@ -1109,6 +1109,16 @@ def test_alt_and_arrow_up_lead_from_the_branches_back_to_the_word(tiny: Visit) -
 
 
 @in_a_browser
+def test_a_word_says_whether_its_branches_are_open(tiny: Visit) -> None:
+    tiny.analyse(TEXT)
+    word = tiny.page.locator("#highlights .word").filter(has_text="keeper").first
+    for state in ("false", "true", "false"):
+        expect(word).to_have_attribute("aria-expanded", state)
+        word.focus()
+        tiny.page.keyboard.press("Enter")
+
+
+@in_a_browser
 def test_without_branches_alt_and_arrow_down_say_how_to_open_them(tiny: Visit) -> None:
     tiny.analyse(TEXT)
     tiny.page.locator("#highlights .word").first.focus()
