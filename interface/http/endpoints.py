@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -11,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from interface.http.connections import while_connected
 from interface.http.request_gate import json_object
 from interface.http.same_origin import require_own_page
 from interface.server.call_arguments import NAMES, parameters_of
@@ -75,7 +75,7 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Re
         try:
             require_own_page(request.headers)
             arguments = json_object(await request.body()) if request.method == "POST" else _query(name, request)
-            result = await _while_connected(request, caller.answer(name, arguments))
+            result = await while_connected(request, caller.answer(name, arguments))
         except Exception as error:
             caller.loader.counts.count_error(error)
             return refusal(error)
@@ -85,26 +85,6 @@ def _endpoint(caller: CallRunner, name: str) -> Callable[[Request], Awaitable[Re
             return refusal(RuntimeError(f"The result cannot be written as JSON: {error}"))
 
     return answer
-
-
-async def _while_connected(request: Request, answer: Awaitable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the result of `answer` or raise its error; if the client disconnects first, cancel it and return None.
-
-    The request's body must have been received before. Cancelling this cancels `answer` too.
-    """
-    answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
-        return answering.result() if answering.done() else None
-    finally:
-        answering.cancel()
-        leaving.cancel()
-
-
-async def _disconnected(request: Request) -> None:
-    """Wait, without a time limit, until the client disconnects; the request's body must have been received before."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _query(call: str, request: Request) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from interface.http.connections import while_connected
 from interface.http.request_gate import COMPONENT
 
 
@@ -27,10 +28,11 @@ async def _answer(request: Request) -> Response:
     """Call the server function that the body names, and respond with its result as JSON.
 
     `RequestGate` has checked the body, and `SignIn` the account. The context has the request while the function runs,
-    as with Gradio's route: a visitor of shared GPUs is known by its headers.
+    as with Gradio's route: a visitor of shared GPUs is known by its headers. If the page
+    leaves, the function is cancelled.
     """
     fields = json.loads(await request.body())
     component: Any = request.app.get_blocks().blocks[fields["component_id"]]
     LocalContext.request.set(request)  # type: ignore[arg-type]
-    result = await getattr(component, fields["fn_name"])(fields["data"])
+    result = await while_connected(request, getattr(component, fields["fn_name"])(fields["data"]))
     return Response(orjson.dumps(result), media_type="application/json")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from interface.server.call_arguments import check_tokens, checked
 from interface.server.call_check import CallCheck
 from interface.server.callers import CALLER, Caller, leave_turn
+from interface.server.job_results import job_result
 from interface.server.rate_limits import Turns
 from interface.server.time_limit import limited
 from lookahead_core.errors import LookaheadError
@@ -84,7 +83,7 @@ class CallRunner:
         self._running.update(holders)
         self.loader.counts.calls[name] += 1
         try:
-            return await self._run(self._limited_steps(name, valid, caller), on_reading)
+            return await job_result(self.loader.scheduler, self._limited_steps(name, valid, caller), on_reading)
         finally:
             self._running.subtract(holders)
             for holder in holders:
@@ -154,45 +153,3 @@ class CallRunner:
         assert self.loader.model is not None
         steps = Calls(self.loader.model, self._tree_pool, owner=caller).steps(name, arguments)
         yield from limited(self.loader.scheduler, steps, self._seconds, "call", lambda fact: isinstance(fact, dict))
-
-    async def _run(
-        self, steps: Iterator[dict[str, Any] | Reading | None], on_reading: Callable[[Reading], None] | None
-    ) -> dict[str, Any]:
-        """Run all steps in the scheduler's thread and return the result, which must be among them.
-
-        Raises the error of a step, and NoRoom if the scheduler takes no more jobs. To cancel this stops the steps after
-        the running one.
-        """
-        loop, caller = asyncio.get_running_loop(), object()
-        answer: asyncio.Future[dict[str, Any]] = loop.create_future()
-        results: list[dict[str, Any]] = []
-
-        def end(error: Exception | None) -> None:
-            # RuntimeError: the server has ended meanwhile.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_settle, answer, results, error)
-
-        def step(fact: dict[str, Any] | Reading | None) -> None:
-            if isinstance(fact, dict):
-                results.append(fact)
-            elif fact is not None and on_reading is not None:
-                on_reading(fact)
-
-        self.loader.scheduler.submit(steps, caller, on_step=step, on_end=end, payers=CALLER.get().payers)
-        try:
-            return await answer
-        finally:
-            self.loader.scheduler.stop(caller)
-
-
-def _settle(answer: asyncio.Future[dict[str, Any]], results: list[dict[str, Any]], error: Exception | None) -> None:
-    """End the future with `error`, or if that is None with the last of `results`, of which there must be one then.
-
-    Does nothing if the future is done already, such as cancelled.
-    """
-    if answer.done():
-        return
-    if error is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(results[-1])

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import BranchRequest
-from interface.server.callers import CALLER
 from interface.server.page_service import PageService
 from interface.server.request_progress import News
 
@@ -33,8 +32,8 @@ class GuessService(PageService):
         They are the odds of the page's rows: `temperature`, `top_p`, `banned` and `avoid` of the payload count in every
         mode. With columns they are those of the first column's instruction. It is `{"unknown": True}` if the page has
         no session, or if its last request was for another text or prompt.
-        Passes of other pages may run between those of the guess. Raises ValueError for an invalid request or guess, and
-        NoRoom if the scheduler takes no more jobs.
+        Passes of other pages may run between those of the guess. Raises ValueError for an invalid request or guess,
+        TooMuch once it has used up its model time, and NoRoom if the scheduler takes no more jobs.
         """
         request, guess = BranchRequest.from_json(payload), payload.get("guess")
         if not isinstance(guess, str):
@@ -48,10 +47,7 @@ class GuessService(PageService):
         names = [name for name in ("temperature", "top_p") if name in payload]
         options = {name: payload[name] for name in names}
         options |= {name: request.options[name] for name in ("banned", "avoid") if name in request.options}
-        steps, answer = _answers(document, guess, options), None
-        while answer is None:
-            answer = await self.loader.scheduler.turn(next, steps, payers=CALLER.get().payers)
-        return answer
+        return await self._result_of(_answers(document, guess, options))
 
 
 def _answers(document: Document, guess: str, options: dict[str, Any]) -> Iterator[News | None]:

@@ -6,13 +6,14 @@ When the session of a page begins and ends is in `session_lifetime.py`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
 from interface.server.callers import CALLER
 from interface.server.error_sentences import as_news, end_of_request, kind, sentence
+from interface.server.job_results import job_result
 from interface.server.logs import log_event
 from interface.server.model_loading import ModelLoader
 from interface.server.page_session import PageSession
@@ -122,6 +123,14 @@ class PageService:
         """
         page = self.open_pages.find(page_id(payload))
         return None if page is None else await self.loader.scheduler.turn(page.session.tree, payers=CALLER.get().payers)
+
+    async def _result_of(self, steps: Iterator[News | None]) -> News:
+        """Return the only result among the steps of a request that has no news: the others are None.
+
+        Raises TooMuch once they have used up their model time; to cancel this stops them after the running one.
+        """
+        scheduler, seconds = self.loader.scheduler, self.loader.settings.page_seconds
+        return await job_result(scheduler, limited(scheduler, steps, seconds, "request", lambda step: step is not None))
 
     def _limited(self, request: BranchRequest) -> BranchRequest:
         """Return the request with the settings' limits; raise ValueError if it asks for too many tokens.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.branch_request import BranchRequest, whole
-from interface.server.callers import CALLER
 from interface.server.model_loading import ModelLoader
 from interface.server.page_service import PageService
 from interface.server.page_session import PageSession, View
@@ -151,13 +150,11 @@ class HighlightsService(PageService):
 
         The payload is that of `ask`. The result comes once, after all passes; passes of other pages may run between
         them. It is `{"unknown": True}` if the page has no session, or has not analysed this text last. Raises
-        ValueError for an invalid request or `start`, and NoRoom if the scheduler takes no more jobs.
+        ValueError for an invalid request or `start`, TooMuch once it has used up its model time, and NoRoom if the
+        scheduler takes no more jobs.
         """
         request = HighlightsRequest.from_json(payload)
         page = self.open_pages.find(request.page)
         if page is None:
             return {"unknown": True}
-        steps, answer = cast("HighlightsSession", page.session).fit_steps(request), None
-        while answer is None:
-            answer = await self.loader.scheduler.turn(next, steps, payers=CALLER.get().payers)
-        return answer
+        return await self._result_of(cast("HighlightsSession", page.session).fit_steps(request))

@@ -17,7 +17,7 @@ import pytest
 from starlette.requests import Request
 
 from interface import ModelLoader
-from interface.http.endpoints import _while_connected
+from interface.http.connections import while_connected
 from interface.server import call_runner as callers
 from interface.server.call_arguments import checked
 from interface.server.call_runner import CallRunner, NotReady, TooMany
@@ -519,10 +519,10 @@ def test_no_task_remains_after_an_answer_or_a_disconnection() -> None:
         return Request({"type": "http"}, receive)
 
     async def all_of_them() -> None:
-        assert await _while_connected(await messages(), answered()) == {"text": "a"}
+        assert await while_connected(await messages(), answered()) == {"text": "a"}
         with pytest.raises(ValueError, match="A sentence"):
-            await _while_connected(await messages("http.request"), fails())
-        assert await _while_connected(await messages("http.request", "http.disconnect"), never()) is None
+            await while_connected(await messages("http.request"), fails())
+        assert await while_connected(await messages("http.request", "http.disconnect"), never()) is None
         await asyncio.sleep(0)
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
 import pytest
 from gradio.context import LocalContext
 from gradio.routes import App
+from starlette.applications import Starlette
 from starlette.routing import Match
 from starlette.testclient import TestClient
 
@@ -39,6 +43,32 @@ def test_a_server_function_gets_the_payload_and_the_request(blocks: gr.Blocks, p
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
     assert answer.json() == {"payload": payload, "header": "mine"}
+
+
+def test_a_server_function_is_cancelled_when_the_page_leaves() -> None:
+    ended: list[Any] = []
+
+    async def compute(payload: Any) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(payload)
+
+    app = Starlette(routes=page_functions.routes())
+    page = SimpleNamespace(blocks={1: SimpleNamespace(compute=compute)})
+    app.get_blocks = lambda: page  # type: ignore[attr-defined]
+    body = json.dumps({"component_id": 1, "fn_name": "compute", "data": "a"}).encode()
+    messages = [{"type": "http.request", "body": body}, {"type": "http.disconnect"}]
+    scope = {"type": "http", "method": "POST", "path": COMPONENT, "headers": [], "query_string": b""}
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        pass
+
+    asyncio.run(app(scope, receive, send))
+    assert ended == ["a"]
 
 
 def test_no_other_route_takes_these_requests_before(blocks: gr.Blocks) -> None:

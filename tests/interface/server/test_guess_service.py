@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from interface import ModelLoader
 from interface.server.guess_service import GuessService
-from lookahead_core import Document, Model, load_model
+from lookahead_core import Document, Model, Settings, load_model
 from lookahead_core.analysis.guess_odds import guess_odds
 from tests.conftest import tiny_llama
 from tests.interface.server.test_page_service import TEMPLATE
 from tests.support.requests_to_pages import PAGE, all_news
+from tests.support.witness import around
 
 TEXT = "Once upon a"
 REQUEST = {"page": PAGE, "number": 1, "revision": 1, "text": TEXT, "ahead": False}
@@ -74,6 +77,42 @@ def test_with_columns_a_guess_has_the_odds_of_the_first_one(byte_tokenizer: Any)
         alone = REQUEST | {"instruction": first}
         assert answer == scored(GuessService(loader), alone | {"guess": "time"}, alone)
         assert answer["probability"] > 0
+
+
+def test_the_model_time_of_a_guess_is_limited(service: GuessService, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "probability" in scored(service, REQUEST | {"guess": "time"})
+    monkeypatch.setattr(service.loader, "settings", Settings(page_seconds=1e-9))
+    guess = {function.__name__: function for function in service.functions}["guess"]
+    answer = asyncio.run(guess(REQUEST | {"guess": "days"}))
+    assert answer["state"] == "error" and "used the model for 1e-09 seconds" in answer["sentence"]
+
+
+def test_a_guess_whose_page_has_left_is_stopped(tiny_model: Model) -> None:
+    busy, go = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        busy.set()
+        assert go.wait(60)
+
+    go.set()
+    loader = ModelLoader(lambda report: around(tiny_model, wait))
+    loader.run()
+    service = GuessService(loader)
+
+    async def run() -> None:
+        await all_news(service, REQUEST)
+        go.clear()
+        busy.clear()
+        guess = asyncio.ensure_future(service.guess(REQUEST | {"guess": "timeless stories"}))
+        await asyncio.to_thread(busy.wait, 60)
+        assert loader.scheduler.request_count == 1
+        guess.cancel()
+        with suppress(asyncio.CancelledError):
+            await guess
+        assert loader.scheduler.request_count == 0, "the pass that runs is held, and nothing comes after it"
+        go.set()
+
+    asyncio.run(run())
 
 
 def test_a_guess_after_another_text_or_prompt_is_unknown(service: GuessService) -> None:
