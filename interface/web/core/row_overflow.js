@@ -1,6 +1,6 @@
 // Which part of a row is outside of its visible width.
 
-const EDGE = 28;   // pixels that do not count: less than the empty room at a row's end
+const EDGE = 28;   // pixels that do not count: the empty room at a row's end, or a little less
 
 /**
  * Where a row goes on beyond what is seen of it: `on` behind its end, `back` before its beginning once the end is seen; null

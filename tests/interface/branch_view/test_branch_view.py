@@ -1502,6 +1502,19 @@ def test_on_a_narrow_phone_everything_can_be_reached_and_nothing_overlaps(browse
         assert [len(one["ids"]) for one in bench.told("accept")] == [40, 40]
 
 
+@pytest.mark.parametrize("length", [3, 12])
+def test_on_a_phone_no_note_at_the_end_of_a_row_covers_a_token(browser: Any, address: str, length: int) -> None:
+    with opened(browser, address, viewport={"width": 390, "height": 740}) as bench:
+        paths = [(1, 2, 4, 5, 3, 6, 7, 8, 9, 10, 11, 12)[:length]]
+        view = view_of(paths, k=1, depth=length)
+        view["branches"][0]["repeats"] = True
+        bench.show(view)
+        row = bench.row(0)
+        token, note = row.locator(".token").last.bounding_box(), row.locator(".stopped").bounding_box()
+        assert token["x"] + token["width"] <= note["x"]
+        assert row.get_attribute("data-reads") == (None if length == 3 else "on"), "a row that fits is shown whole"
+
+
 def test_the_height_of_a_row_does_not_depend_on_what_is_in_it(bench: Bench) -> None:
     tall = {
         one: text for one, text in zip(likeliest(row_after(()), 5), ["ก็้็้็้", "中文", "🙂", "x" * 200, "."], strict=True)
