@@ -704,6 +704,25 @@ def draw_on_a_phone(phone: Visit, depth: int) -> None:
     choose(phone, "view", "tree")
 
 
+def test_on_a_phone_the_words_are_explained_below_the_tree_and_more_settings_say_temperature(phone: Visit) -> None:
+    phone.control("odds").select_option("words")
+    draw_on_a_phone(phone, depth=3)
+    terms = phone.page.locator("#branches .terms")
+    terms.locator("summary").tap()
+    assert terms.locator("dt:visible").all_inner_texts() == [
+        "Token",
+        "Odds",
+        "Coverage",
+        "Depth",
+        "Temperature",
+        "Fork",
+    ]
+    assert not re.search(r"\brows?\b", terms.inner_text())
+    phone.page.locator("#controls .more-settings summary").tap()
+    assert phone.page.locator("#controls .settings-remark").inner_text() == "Odds of words need the view Rows."
+    expect(phone.page.locator("#controls .such")).to_be_visible()
+
+
 def zoom_out_until_too_small(phone: Visit) -> None:
     while phone.page.locator("#tree .too-small").is_hidden():
         phone.page.locator("#tree .zoom-out").tap()
