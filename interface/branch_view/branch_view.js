@@ -139,6 +139,7 @@ export class BranchView {
       choose: (branch, piece, source) => this.choose(branch, piece, source),
       accept: (choice, source) => this.accept(choice, source),
       point: target => this.update({type: 'point', target}),
+      progress: () => noteOf(this.state).progress,
       banLabel: () => this.#banLabel(),
       banPointed: () => this.banPointed(),
       choosePointed: () => this.accept(choiceAt(this.state, this.state.pointed), {byKeyboard: true, pointer: null}),
@@ -347,7 +348,9 @@ export class BranchView {
     setAttribute(this.cover, 'data-stale', String(earlier));
     if (earlier) setText(find(this.cover, '.earlier'), state.textChanged ? 'For the text before' : 'Before the change');
     setText(find(this.note, '.words'), note.sentence);
-    setText(find(this.note, '.progress'), note.progress);
+    const progress = find(this.note, '.progress'), hasProgressed = progress.textContent !== note.progress;
+    setText(progress, note.progress);
+    if (hasProgressed) dispatch(root, 'progress');
     setAttribute(this.note, 'data-of-rows', note.ofRows);
     setAttribute(this.note, 'data-of-token', note.own !== undefined);
     const ban = find(this.note, '.ban'), label = this.#banLabel();

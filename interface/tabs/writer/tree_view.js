@@ -145,6 +145,7 @@ export class TreeView extends EventTarget {
       else this.#schedule();
     });
     branches.addEventListener('drawn', () => this.#onDrawn());
+    branches.addEventListener('progress', () => { if (!this.#described) this.#saySummary(); });
     const foot = find(panel, '.tree-foot'), ban = find(foot, '.tree-ban');
     foot.addEventListener('pointerenter', () => this.#stopTimer());
     foot.addEventListener('pointerleave', event => {
@@ -251,7 +252,7 @@ export class TreeView extends EventTarget {
     viewport.resize(layout);
     const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
     setAttribute(svg, 'aria-label', `${this.session.checked ? 'The session' : 'The branches'} as a ${this.#river ? 'river' : 'tree'}: ${sentence}`);
-    setText(find(this.panel, '.tree-says'), sentence);
+    this.#saySummary();
     this.#announce(sentence);
     input.keepTabStop(layout.nodes);
     input.keepFocus(focused, isSameText);
@@ -268,6 +269,12 @@ export class TreeView extends EventTarget {
     if (!this.#unannounced || this.branches.branchView.state() === 'thinking') return;
     announce(find(this.panel, '.tree-announcement'), sentence);
     this.#unannounced = false;
+  }
+
+  /** Say below the drawing what it shows, and how far it is computed: there is room, so that nothing moves. */
+  #saySummary() {
+    const sentence = this.#sentence(this.painter.layout?.nodes ?? []);
+    setText(find(this.panel, '.tree-says'), `${sentence} ${this.branches.branchView.progress()}`.trim());
   }
 
   /** @param {LaidNode[]} nodes */
@@ -321,7 +328,8 @@ export class TreeView extends EventTarget {
     const {branch, piece} = node?.piece ?? {};
     this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert && !this.#isDelayed ? {branch, piece} : null);
     const nodes = this.painter.layout?.nodes ?? [], before = nodes.find(laid => laid.node === node)?.parent?.node.text;
-    setText(find(this.panel, '.tree-says'), node ? nodeSentence(node, before, isPinned && this.viewport.isTooSmall) : this.#sentence(nodes));
+    if (node) setText(find(this.panel, '.tree-says'), nodeSentence(node, before, isPinned && this.viewport.isTooSmall));
+    else this.#saySummary();
     this.#showBan();
   }
 

@@ -430,7 +430,7 @@ export function describe(state, target) {
  * The line under the rows: a refusal, what is pointed at, or a sentence about the whole; and the progress beside it.
  * @param {BranchViewState} state
  * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean, own?: string, isPart?: boolean, ofRows?: boolean}}
- *   `own`: the token that can be banned; `isPart`: whether that is only a part of a word; `ofRows`: whether the sentence only explains the rows
+ *   `own`: the token that can be banned; `isPart`: whether that is only a part of a word; `ofRows`: whether the sentence only explains the rows, or says that they are computed
  */
 export function noteOf(state) {
   const {refusal, awaited, status, drawn, shown} = state, pointed = describe(state, state.pointed);
@@ -439,9 +439,9 @@ export function noteOf(state) {
   if (pointed) return {sentence: pointed.sentence, progress: '', own: pointed.own, isPart: pointed.isPart, bannable: pointed.bannable, editable: pointed.editable};
   if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false, editable: false};
   if (status.state === 'thinking' && !status.note && drawn.count && isBeforeChange(state)) {
-    return {sentence: NEW_ROWS_COMING, progress: progressSentence(status.reading, null), bannable: false, editable: false};
+    return {sentence: NEW_ROWS_COMING, progress: progressSentence(status.reading, null), bannable: false, editable: false, ofRows: true};
   }
-  return {sentence: summarySentence(status, drawn, shown?.view.seen_from, state.readOnly), progress: progressOf(state), bannable: false, editable: false, ofRows: status.state === 'settled' && !status.note};
+  return {sentence: summarySentence(status, drawn, shown?.view.seen_from, state.readOnly), progress: progressOf(state), bannable: false, editable: false, ofRows: ['settled', 'thinking'].includes(status.state) && !status.note};
 }
 
 /** @param {BranchViewState} state */

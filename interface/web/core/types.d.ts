@@ -376,6 +376,8 @@ export interface BranchViewHandle {
   accept(choice: Choice | null, source: ChoiceSource): boolean;
   /** Say which button is pointed at: its odds are shown below the rows. */
   point(target: {branch: number, piece: number} | null): void;
+  /** How far the rows are computed, as the `progress` event says when it changes; empty if there is nothing to say. */
+  progress(): string;
   /** The label of a button that bans what is pointed at; empty if that cannot be banned. */
   banLabel(): string;
   /** Ban what is pointed at, and then point at nothing. */

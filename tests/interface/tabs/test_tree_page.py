@@ -723,6 +723,31 @@ def test_on_a_phone_the_words_are_explained_below_the_tree_and_more_settings_say
     expect(phone.page.locator("#controls .such")).to_be_visible()
 
 
+WATCH_THE_CONTROLS = """() => {
+  const controls = document.querySelector('#controls');
+  Object.assign(window, {places: [], sentences: []});
+  const watch = () => {
+    window.places.push(Math.round(controls.getBoundingClientRect().top + scrollY));
+    window.sentences.push(document.querySelector('#tree .tree-says').innerText);
+    requestAnimationFrame(watch);
+  };
+  watch();
+}"""
+
+
+def test_on_a_phone_the_controls_stay_where_they_are_while_a_tree_is_computed(phone: Visit) -> None:
+    draw_on_a_phone(phone, depth=12)
+    phone.wait_until_settled()
+    phone.page.evaluate(WATCH_THE_CONTROLS)
+    phone.control("temperature").fill("0.5")
+    phone.control("k").fill("6")
+    phone.type(" and")
+    phone.wait_until_asked()
+    phone.wait_until_settled()
+    assert len(set(phone.page.evaluate("places"))) == 1
+    assert any("Growing" in one or "Computing" in one for one in phone.page.evaluate("sentences"))
+
+
 def zoom_out_until_too_small(phone: Visit) -> None:
     while phone.page.locator("#tree .too-small").is_hidden():
         phone.page.locator("#tree .zoom-out").tap()

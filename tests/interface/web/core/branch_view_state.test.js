@@ -334,7 +334,7 @@ test('a growing view of the present text says how deep it is; an older one does 
 test('while other rows are computed, the note of those before a change claims no setting of theirs', () => {
   const changed = (settings, state = settled()) => run([{type: 'settings', settings: {...SETTINGS, ...settings}}, {type: 'expect', revision: 1}], state);
   for (const settings of [{k: 6}, {mode: 'forks'}, {avoid: 'sea'}, {towards: 'sea'}]) {
-    assert.deepEqual(noteOf(changed(settings)), {sentence: NEW_ROWS_COMING, progress: '', bannable: false, editable: false}, JSON.stringify(settings));
+    assert.deepEqual(noteOf(changed(settings)), {sentence: NEW_ROWS_COMING, progress: '', bannable: false, editable: false, ofRows: true}, JSON.stringify(settings));
   }
   assert.match(noteOf(changed({temperature: 0.5})).sentence, /at temperature 0.5/, 'the odds of the same rows are known');
   const ban = run([{type: 'settings', settings: {...SETTINGS, banned: 1}}, {type: 'expect', revision: 2, textChanged: false}], settled());
