@@ -20,7 +20,7 @@ import {progressRequests} from '../../web/ui/progress_requests.js';
 import {ODDS_HEADS, SPREAD_NOTE, drawsSentence, oddsPlot, oddsRows} from './odds.js';
 import {savePngOf} from '../../web/ui/png_file.js';
 import {nodeInPlaceOf} from '../../web/core/tree_moves.js';
-import {showDrawing, showPointed} from './drawing.js';
+import {scrollToNoteAfterTaps, showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
 const WAITING = 'The chances are computed when the model is ready.';
@@ -92,6 +92,7 @@ class DecodingPage extends ExperimentPage {
     for (const field of this.switches) field.addEventListener('change', () => this.#drawTree());
     find(form, '.sampling').addEventListener('input', () => this.#optionsChanged());
     for (const event of ['pointerover', 'click']) this.picture.addEventListener(event, ({target}) => this.#point(this.items.nodeOf(/** @type {Element} */ (target))));
+    scrollToNoteAfterTaps(this.picture, this.pointed);
     this.#listenToKeys();
     // A finger that is lifted leaves too, but its token stays chosen.
     find(result, '.drawing').addEventListener('pointerleave', ({pointerType}) => { if (pointerType === 'mouse') this.pointed.classList.remove('held'); });

@@ -1,4 +1,5 @@
-// Drawings of the Lab: the text of an SVG file, shown on the page.
+// Drawings of the Lab: the text of an SVG file, shown on the page, and the note below it.
+import {scrollBehavior} from '../../web/ui/elements.js';
 
 /**
  * Show a drawing in an element, in place of the one before. Returns its element.
@@ -24,4 +25,16 @@ export function showPointed(note, sentence, pointed, spoken = pointed) {
   note.setAttribute('aria-live', spoken ? 'polite' : 'off');
   note.textContent = sentence;
   note.classList.toggle('held', pointed);
+}
+
+/**
+ * Scroll to the note below a drawing after a tap on a token: for a finger the note does not lie over the drawing.
+ * @param {HTMLElement} drawing
+ * @param {HTMLElement} note
+ */
+export function scrollToNoteAfterTaps(drawing, note) {
+  // Not earlier than the click: the token under the finger would move away.
+  drawing.addEventListener('click', () => {
+    if (note.classList.contains('held') && matchMedia('(hover: none)').matches) note.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
+  });
 }

@@ -10,7 +10,7 @@ import {markCropped} from '../../web/ui/cropped.js';
 import {LOW, WIDE} from '../../web/ui/window_sizes.js';
 import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
-import {showDrawing, showPointed} from './drawing.js';
+import {scrollToNoteAfterTaps, showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
@@ -44,6 +44,7 @@ class MasksPage extends ExperimentPage {
     const {result, figure} = this;
     // Not "pointerover": a new drawing under a resting pointer is no choice.
     for (const event of ['pointermove', 'click']) figure.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
+    scrollToNoteAfterTaps(figure, find(result, '.pointed'));
     figure.addEventListener('keydown', event => this.#move(event));
     find(result, '.svg').addEventListener('click', () => downloadFile(this.#svg(), 'lookahead-mask.svg', 'image/svg+xml'));
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), 'lookahead-mask.png').catch(() => this.line.show(NO_PICTURE, 'error')));

@@ -17,7 +17,7 @@ import {measuredWidth} from '../../web/ui/measured_width.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {savePngOf} from '../../web/ui/png_file.js';
-import {showDrawing, showPointed} from './drawing.js';
+import {scrollToNoteAfterTaps, showDrawing, showPointed} from './drawing.js';
 import {table} from './tables.js';
 
 const POINT = 'Point at a token, or tap it, to see who proposed it and what became of it; the arrow keys choose one too.';
@@ -69,6 +69,7 @@ class SpeculationPage extends ExperimentPage {
   start() {
     const {result, figure} = this, say = (/** @type {string} */ sentence) => this.line.show(sentence, 'error');
     for (const event of ['pointermove', 'click']) figure.addEventListener(event, ({target}) => this.#point(/** @type {Element} */ (target)));
+    scrollToNoteAfterTaps(figure, find(result, '.pointed'));
     figure.addEventListener('keydown', event => this.#move(event));
     new ResizeObserver(() => markCropped(figure)).observe(figure);
     find(result, '.csv').addEventListener('click', () => { if (this.view) downloadFile(words.csvOf(this.view), `${FILE}.csv`, 'text/csv'); });

@@ -340,6 +340,22 @@ def test_the_note_below_the_tree_covers_a_part_of_it_only_while_a_token_is_point
     assert edges()[1] >= edges()[0] > 480, "the pointer has left"
 
 
+@in_a_browser
+def test_on_a_phone_the_sentence_on_a_tapped_token_covers_no_token_and_is_in_sight(
+    phone: Visit, tiny_page: str
+) -> None:
+    page = run(phone, tiny_page, "prompt=The+old+keeper&tokens=20&samples=8&beams=6&seed=4")
+    tree, note = page.locator("#lab-decoding .tree"), page.locator("#lab-decoding .pointed")
+    tree.evaluate("one => scrollBy(0, one.getBoundingClientRect().top - innerHeight / 2)")
+    x, y = tree.evaluate(IN_SIGHT)
+    page.touchscreen.tap(x, y)
+    browsers.expect(note).to_have_text(re.compile("has a chance of"))
+    browsers.expect(note).to_be_in_viewport(ratio=0.95)
+    drawn, said = tree.bounding_box(), note.bounding_box()
+    assert drawn["y"] + drawn["height"] <= said["y"]
+    assert drawn["y"] >= 0, "all of the drawing is in sight"
+
+
 PLOT_FITS = """[...document.querySelectorAll('#lab-decoding .plot')].every(plot => {
   const drawn = plot.querySelector('.main-svg').getBoundingClientRect().width;
   return drawn > 0 && Math.abs(drawn - plot.clientWidth) <= 1;
