@@ -316,6 +316,27 @@ def test_the_name_of_the_rest_of_a_choice_lies_over_no_token(phone: Visit) -> No
     assert all(box["x"] + box["width"] <= name["x"] + 1 for box in boxes)
 
 
+LINES = """element => {
+  const lines = document.createRange(), tops = new Set();
+  for (const node of element.childNodes) {
+    if (node.nodeName === 'BUTTON') continue;
+    lines.selectNodeContents(node);
+    for (const {top} of lines.getClientRects()) tops.add(Math.round(top));
+  }
+  return [...tops].sort((one, other) => one - other);
+}"""
+"""Returns the upper edges of the lines of a paragraph, without its button."""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_lines_of_the_opening_of_type_assistant_are_as_far_apart_as_each_other(phone: Visit) -> None:
+    phone.open_tab("Type assistant")
+    tops = phone.page.locator(".talking .nothing").evaluate(LINES)
+    gaps = [after - before for before, after in pairwise(tops)]
+    assert len(gaps) >= 2 and max(gaps) - min(gaps) <= 1
+
+
 SMALL_TARGETS = """() => [...document.querySelectorAll('button, a[href], summary, select, input, .token')]
 .filter(one => {
   const shown = one.matches('[type=checkbox], [type=radio], [type=file]') ? one.closest('label') ?? one : one;
