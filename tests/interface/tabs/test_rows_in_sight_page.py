@@ -57,6 +57,18 @@ def test_rows_begin_in_the_upper_half_of_a_laptops_window_and_all_are_seen(tiny:
     assert branches.evaluate(SEEN) == 5
 
 
+def test_on_a_projector_five_rows_are_seen_before_the_page_is_scrolled(tiny: Visit) -> None:
+    tiny.page.set_viewport_size({"width": 911, "height": 512})
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
+    assert tiny.page.locator("#branches").evaluate(SEEN) == 5
+    places = [tiny.page.locator(f"#controls {one}").bounding_box() for one in (".views", "#stop", "#pause")]
+    assert len({round(place["y"] + place["height"] / 2) for place in places}) == 1, "on one line"
+    assert all(place["width"] >= 24 and place["height"] >= 24 for place in places)
+    for name in ("Stop", "Pause"):
+        expect(tiny.page.locator("#controls").get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("size", [(390, 844), (911, 512)])
 def test_the_list_of_everything_else_is_seen_when_it_opens(tiny: Visit, size: tuple[int, int]) -> None:
     tiny.page.set_viewport_size({"width": size[0], "height": size[1]})
