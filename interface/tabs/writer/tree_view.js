@@ -271,17 +271,17 @@ export class TreeView extends EventTarget {
     this.#unannounced = false;
   }
 
-  /** Say below the drawing what it shows, and how far it is computed: there is room, so that nothing moves. */
+  /** Say beside the drawing what it shows, and how far it is computed: there is room, so that nothing moves. */
   #saySummary() {
     const sentence = this.#sentence(this.painter.layout?.nodes ?? []);
-    setText(find(this.panel, '.tree-says'), `${sentence} ${this.branches.branchView.progress()}`.trim());
+    this.#say(`${sentence} ${this.branches.branchView.progress()}`.trim());
   }
 
   /** @param {LaidNode[]} nodes */
   #sentence(nodes) { return this.branches.branchView.isVeiled() ? GUESS_FIRST : drawingSentence(nodes); }
 
   /**
-   * A node that the pointer has left stays described while the pointer may be on its way to the button below the drawing.
+   * A node that the pointer has left stays described while the pointer may be on its way to the button below or above the drawing.
    * @param {TreeNode | null} node
    * @param {boolean} [byKeyboard]
    */
@@ -307,9 +307,10 @@ export class TreeView extends EventTarget {
     this.#passed = undefined;
   }
 
-  /** On its way down to the button, however slow, the mouse passes. @param {PointerEvent} event */
+  /** On its way to the button, however slow, the mouse passes. @param {PointerEvent} event */
   #onMove(event) {
-    if (this.#passed !== undefined && this.#way.includes(event)) this.#pass(this.#passed);
+    const {bottom} = find(this.panel, '.tree-foot').getBoundingClientRect(), isAbove = bottom < event.clientY;
+    if (this.#passed !== undefined && this.#way.includes(event, isAbove)) this.#pass(this.#passed);
     this.#way.moved(event);
   }
 
@@ -328,12 +329,18 @@ export class TreeView extends EventTarget {
     const {branch, piece} = node?.piece ?? {};
     this.branches.branchView.point(branch !== undefined && piece !== undefined && !node?.inert && !this.#isDelayed ? {branch, piece} : null);
     const nodes = this.painter.layout?.nodes ?? [], before = nodes.find(laid => laid.node === node)?.parent?.node.text;
-    if (node) setText(find(this.panel, '.tree-says'), nodeSentence(node, before, isPinned && this.viewport.isTooSmall));
+    if (node) this.#say(nodeSentence(node, before, isPinned && this.viewport.isTooSmall), true);
     else this.#saySummary();
     this.#showBan();
   }
 
-  /** The button below the drawing bans what is pointed at. After a ban the focus goes to another node, which a second press does not mean. */
+  /** @param {string} sentence @param {boolean} [isOfNode] */
+  #say(sentence, isOfNode = false) {
+    setText(find(this.panel, '.tree-says'), sentence);
+    find(this.panel, '.tree-foot').toggleAttribute('data-described', isOfNode);
+  }
+
+  /** The button beside the sentence bans what is pointed at. After a ban the focus goes to another node, which a second press does not mean. */
   #showBan() {
     const ban = find(this.panel, '.tree-ban'), label = this.branches.branchView.banLabel();
     ban.hidden = !label || this.#hasBanned;

@@ -19,6 +19,7 @@ import {dispatch, onDetail} from '../../web/ui/events.js';
 import {placeControls} from '../../web/ui/controls_position.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
+const LOW = 600;   // pixels of a low window, as of a projector
 const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads past the settings to the field of your guess.';
 
 /** @param {ComponentArguments} component */
@@ -156,14 +157,14 @@ class WriterTab {
 
   /**
    * Scroll to the branches in their new view, no further than needed: to rows or columns of which any is out of sight, and to a tree
-   * of which less than half of what the window has room for is seen, as in a low window of a projector, and on a phone, where they
-   * are above the buttons.
+   * of which less than half of what the window has room for is seen, as on a phone, where they are above the buttons; in the low
+   * window of a projector, to all of a tree.
    */
   #scrollToBranches() {
     const {view} = this.views, {panel} = this.tree;
     const shown = view === 'tree' ? find(panel, '.tree-scroll') : view === 'rows' ? find(this.branches, '.rows') : this.columns.container;
     const {top, bottom, height} = shown.getBoundingClientRect(), room = Math.min(height, innerHeight);
-    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === 'tree' ? room / 2 : room;
+    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === 'tree' && innerHeight > LOW ? room / 2 : room;
     if (seen < least) shown.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
   }
 

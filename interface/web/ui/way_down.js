@@ -1,12 +1,16 @@
-// Whether a mouse is on its way down: to buttons below rows or a drawing, past others that it does not mean.
+// Whether a mouse is on its way down, or up: to buttons below or above rows or a drawing, past others that it does not mean.
 const STEEP = 3;   // pixels that a way down may go to the side for each pixel down
 
 export class WayDown {
   #last = {x: 0, y: 0};   // the last position of the mouse in the window
 
-  /** Whether the mouse has moved down since its last move, and not by far more to the side. @param {MouseEvent} event */
-  includes({clientX, clientY}) {
-    const down = clientY - this.#last.y;
+  /**
+   * Whether the mouse has moved down since its last move, or up, and not by far more to the side.
+   * @param {MouseEvent} event
+   * @param {boolean} [isUp]
+   */
+  includes({clientX, clientY}, isUp = false) {
+    const down = (clientY - this.#last.y) * (isUp ? -1 : 1);
     return down > 0 && Math.abs(clientX - this.#last.x) <= STEEP * down;
   }
 

@@ -262,7 +262,7 @@ def test_fit_shows_the_whole_tree_and_its_letters_can_be_made_larger_again(tiny:
     readable = tree.evaluate("one => one.firstElementChild.getScreenCTM().a")
     assert readable >= 0.92 and tree.evaluate(overflow) > 100
     note = page.locator("#lab-decoding .cropped-note")
-    said = "Only a part is in view: drag it, scroll, or choose Fit to see the rest."
+    said = "Only a part is in view: drag it, scroll, or choose Fit."
     browsers.expect(note).to_have_text(said, use_inner_text=True)
     page.locator("#lab-decoding .fit").click()
     assert tree.evaluate(overflow) <= 1

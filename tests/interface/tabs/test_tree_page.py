@@ -206,6 +206,34 @@ def test_what_stands_below_the_drawing_stays_there_while_a_node_is_described(
     assert foot.bounding_box()["height"] == at_rest
 
 
+@pytest.mark.parametrize("shape", ["tree", "river"])
+def test_on_a_projector_the_sentence_of_a_node_and_the_note_on_a_part_are_above_the_drawing(
+    tiny: Visit, shape: str
+) -> None:
+    page, area, ban = tiny.page, tiny.page.locator("#tree .tree-scroll"), tiny.page.locator("#tree .tree-ban")
+    page.set_viewport_size({"width": 911, "height": 512})
+    page.locator("#depth").fill("10")
+    tiny.fill(PROMPT)
+    tiny.wait_until_settled()
+    page.locator("#controls .views label:has(input[value=tree])").click()
+    page.wait_for_function("one => one.getBoundingClientRect().bottom <= innerHeight + 1", arg=area.element_handle())
+    choose(tiny, "tree-shape", shape)
+    draw_again(tiny)
+    note, says = page.locator("#tree .cropped-note"), page.locator("#tree .tree-says")
+    expect(note).to_be_in_viewport(ratio=1)
+    drawing = area.bounding_box()
+    node = nodes(tiny, "ahead").nth(32)
+    node.hover()
+    expect(says).to_contain_text("Choose it to insert")
+    expect(says).to_be_in_viewport(ratio=1)
+    expect(note).to_be_hidden()
+    assert area.bounding_box() == drawing
+    assert says.evaluate("one => one.scrollHeight <= one.clientHeight"), says.inner_text()
+    named = ban.inner_text()
+    tiny.move_slowly(browsers.middle_of(node), browsers.middle_of(ban), steps=60)
+    assert ban.inner_text() == named, "nodes on the way up to the button do not count"
+
+
 def test_a_node_can_be_banned_with_the_mouse_and_nothing_moves(tree: Visit) -> None:
     mouse, chosen = tree.page.mouse, nodes(tree, "ahead").nth(2)
     below = tree.page.locator("#rest").bounding_box()
@@ -756,7 +784,7 @@ def zoom_out_until_too_small(phone: Visit) -> None:
 def test_a_drawing_that_is_larger_than_its_area_says_so_until_all_of_it_is_seen(phone: Visit) -> None:
     note = phone.page.locator("#tree .cropped-note")
     draw_on_a_phone(phone, depth=20)
-    said = "Only a part is in view: swipe, or zoom out with −, to see the rest."
+    said = "Only a part is in view: swipe, or zoom out with −."
     expect(note).to_have_text(said, use_inner_text=True)
     while note.is_visible():
         phone.page.locator("#tree .zoom-out").tap()
@@ -790,7 +818,7 @@ def test_on_a_phone_a_drawing_too_small_for_words_says_what_a_finger_does(phone:
     said = phone.page.locator("#tree .too-small")
     draw_on_a_phone(phone, depth=40)
     zoom_out_until_too_small(phone)
-    assert said.inner_text().endswith("Tap one to read it below, or zoom in with +.")
+    assert said.inner_text().endswith("Tap one to read it, or zoom in with +.")
 
 
 def test_a_tap_on_a_box_too_small_for_words_reads_it_and_inserts_nothing(phone: Visit) -> None:
