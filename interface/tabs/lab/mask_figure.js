@@ -46,17 +46,17 @@ export function maskTree(record, pass) {
 }
 
 /**
- * What a pass computes, in one sentence.
+ * What a pass computes, in one sentence. Without `leaves` the last pass is not known yet.
  * @param {AttentionRecord} record
  * @param {number} pass
  */
-export function passSentence({nodes, prompt_tokens: prompt, passes}, pass) {
+export function passSentence({nodes, leaves, prompt_tokens: prompt, passes}, pass) {
   const own = nodes.filter(({number}) => number === pass), named = own.map(({text}) => quotedText(text)).join(', ');
   if (!own.length) return `Pass ${pass} computes nothing new.`;
   const what = own.every(({slot}) => slot < prompt)
     ? `Pass ${pass} computes the prompt: ${formatCount(own.length, 'token')}, each of which attends to itself and to those before it.`
     : `Pass ${pass} computes ${formatCount(own.length, 'token')} at once, one of each branch: ${named}. Each attends to the prompt and to its own branch.`;
-  return pass === passes ? `${what} The last tokens of the branches follow from it; they need no slot.` : what;
+  return pass === passes && leaves.length ? `${what} The last tokens of the branches follow from it; they need no slot.` : what;
 }
 
 /**
@@ -138,7 +138,7 @@ function treeGroup(laid, {open, chosen, colours}) {
   const {node} = laid, at = textPositions({...laid, figure: ' '}), leaf = node.state === 'left', slot = leaf ? null : Number(node.key);
   const fill = slot !== null && open.has(slot) ? colours.accent : leaf || chosen ? colours.soft : colours.ink, weight = slot !== null && slot === chosen?.slot ? ' font-weight="700"' : '';
   const label = `<text x="${pixels(at.x)}" y="${pixels(at.label)}" font-family="Georgia, serif" font-size="${LABEL_SIZE}" fill="${fill}"${weight} xml:space="preserve">${escapeXml(laid.label)}</text>`;
-  const figure = textAt(at.x, at.figure, leaf ? 'no slot' : `slot ${slot}`, {size: 11, fill: colours.soft});
+  const figure = textAt(at.x, at.figure, leaf ? 'no slot' : `slot ${slot}`, {size: FIGURE_SIZE, fill: colours.soft});
   const area = `<rect x="${pixels(laid.x)}" y="${pixels(laid.y - laid.height / 2)}" width="${pixels(Math.max(laid.width, 36))}" height="${pixels(laid.height)}" fill="none" pointer-events="all"/>`;
   return `<g${slot === null ? '' : ` data-slot="${slot}"`}>${area}${label}${figure}</g>`;
 }
@@ -149,7 +149,7 @@ function treeGroup(laid, {open, chosen, colours}) {
 function columnGroup({slot, text, number}, {beside, top, open, chosen, colours, pass}) {
   const x = beside + slot * CELL, lit = open.has(slot), fill = lit ? colours.accent : number === pass && !chosen ? colours.ink : colours.soft;
   const name = textAt(x + CELL / 2, top - 26, visibleText(text.trim() || text), {size: FIGURE_SIZE, fill, more: `transform="rotate(-${SLANT} ${pixels(x + CELL / 2)} ${pixels(top - 26)})"`});
-  const index = textAt(x + CELL / 2, top - 8, String(slot), {size: 11, fill, more: 'text-anchor="middle"'});
+  const index = textAt(x + CELL / 2, top - 8, String(slot), {size: FIGURE_SIZE, fill, more: 'text-anchor="middle"'});
   const box = `<rect x="${pixels(x)}" y="${pixels(top - 22)}" width="${CELL}" height="${CELL - 3}" fill="${lit ? colours.accent : colours.line}" fill-opacity="${lit ? 0.25 : 0.5}" stroke="${colours.line}"/>`;
   return `<g data-slot="${slot}">${box}${name}${index}</g>`;
 }

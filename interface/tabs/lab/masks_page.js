@@ -30,6 +30,7 @@ export async function start({server}) {
 class MasksPage extends ExperimentPage {
   /** @type {number | null} */
   slot = null;   // the chosen one
+  #settled = false;   // whether all passes are there
 
   /** @param {{form: HTMLElement, result: HTMLElement}} elements @param {Server} server */
   constructor(elements, server) {
@@ -71,23 +72,27 @@ class MasksPage extends ExperimentPage {
   /** The pass that is shown, from 1. */
   get pass() { return this.player.pass; }
 
+  /** The passes so far. Which tokens get no slot is known when all are there. @returns {AttentionRecord | null} */
+  get record() { return this.view && (this.#settled ? this.view : {...this.view, leaves: []}); }
+
   /** @override @param {AttentionRecord} view @param {boolean} settled */
   show(view, settled) {
     this.line.show(settled ? `${view.nodes.length} slots, ${view.passes} passes.` : `Pass ${view.passes}`, settled ? 'settled' : 'thinking', settled ? null : 0);
     if (!view.nodes.length) return;
+    this.#settled = settled;
     const isNew = Boolean(this.found.hidden);
     this.found.hidden = false;
     find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
     this.player.setPasses(view.passes, {isNew, settled});
     // In a low window the figure has room only below the controls.
-    if (isNew && matchMedia(`${WIDE} and ${LOW}`).matches) this.result.scrollIntoView({block: 'start'});
+    if (isNew && matchMedia(`${WIDE} and ${LOW}`).matches) find(this.result, '.bar').scrollIntoView({block: 'start'});
   }
 
   #showPass() {
-    const {view} = this;
-    if (!view) return;
-    this.player.describe(passSentence(view, this.pass));
-    if (!nodesUpTo(view, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
+    const {record} = this;
+    if (!record) return;
+    this.player.describe(passSentence(record, this.pass));
+    if (!nodesUpTo(record, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
     this.#draw({spoken: false});
     // The rows of a pass are the last ones of the figure.
     this.figure.scrollTop = this.pass === 1 ? 0 : this.figure.scrollHeight;
@@ -112,15 +117,15 @@ class MasksPage extends ExperimentPage {
   }
 
   #svg() {
-    const {view, pass, slot} = this;
-    return view ? maskSvg(view, {pass, slot, colours: drawingColours(this.figure), title: TITLE}) : '';
+    const {record, pass, slot} = this;
+    return record ? maskSvg(record, {pass, slot, colours: drawingColours(this.figure), title: TITLE}) : '';
   }
 
   /** Enlarge the figure as far as that of the last pass fits the width of the card and the height of the window. */
   #fit() {
-    const {view, figure} = this, svg = figure.querySelector('svg');
-    if (!view || !svg || !figure.clientWidth) return;
-    const scale = fittingScale(maskSize(view), {width: figure.clientWidth, height: innerHeight - NOTE_ROOM}, READABLE);
+    const {record, figure} = this, svg = figure.querySelector('svg');
+    if (!record || !svg || !figure.clientWidth) return;
+    const scale = fittingScale(maskSize(record), {width: figure.clientWidth, height: innerHeight - NOTE_ROOM}, READABLE);
     for (const [side, {baseVal: {value}}] of Object.entries({width: svg.width, height: svg.height})) svg.style.setProperty(side, `${scale * value}px`);
     markCropped(figure);
   }

@@ -146,5 +146,15 @@ def test_in_a_low_window_the_rows_of_each_later_pass_are_in_sight_with_its_contr
             assert area["y"] <= row["y"] and row["y"] + row["height"] <= area["y"] + area["height"]
         names = page.locator("#lab-masks svg text[transform]").first.bounding_box()
         assert area["y"] <= names["y"], "the names of the columns are in sight too"
+    said, area = page.locator("#lab-masks .pointed"), figure.bounding_box()
+    rows.last.hover()
+    browsers.expect(said).to_contain_text("attends to")
+    box = said.bounding_box()
+    assert box["y"] >= 0 and box["y"] + box["height"] <= area["y"], "the sentence on a token covers no row"
+    assert figure.bounding_box() == area, "nothing moves"
+    size = "text => text.ownerSVGElement.getScreenCTM().a * parseFloat(getComputedStyle(text).fontSize)"
+    assert min(text.evaluate(size) for text in page.locator("#lab-masks svg text").all()) >= 12
+    controls.hover()
+    browsers.expect(page.locator("#lab-masks .pass")).to_be_visible()
     page.locator("#lab-masks .passes input").fill("1")
     assert figure.evaluate("one => one.scrollTop") == 0

@@ -25,6 +25,7 @@ test('a pass and a token have a sentence', () => {
   assert.equal(passSentence(RECORD, 1), 'Pass 1 computes the prompt: 2 tokens, each of which attends to itself and to those before it.');
   assert.equal(passSentence(RECORD, 2), 'Pass 2 computes 2 tokens at once, one of each branch: “is”, “was”. Each attends to the prompt and to its own branch.');
   assert.match(passSentence(RECORD, 3), /^Pass 3 computes 1 token at once, .* The last tokens of the branches follow from it; they need no slot\.$/);
+  assert.match(passSentence({...RECORD, leaves: []}, 3), /^Pass 3 computes 1 token at once, .* own branch\.$/, 'while passes may still follow');
   assert.equal(slotSentence(RECORD, 3, 3), '“was”, slot 3, position 2, computed in pass 2, attends to 3 of 5 slots: itself and “The”, “sea”.');
   assert.equal(slotSentence(RECORD, 0, 1), '“The”, slot 0, position 0, computed in pass 1, attends to 1 of 2 slots: itself alone.');
   assert.equal(slotSentence(RECORD, 4, 2), '', 'not computed yet');
