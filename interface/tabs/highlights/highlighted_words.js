@@ -308,13 +308,17 @@ export class HighlightedWords {
    */
   #inReadingOrder(by) { return Number.isFinite(by) && getComputedStyle(this.shown).direction === 'rtl' ? -by : by; }
 
-  /** Show the highlight after the word that was shown or had the focus last; after the last one, the first. The focus stays. */
+  /**
+   * Show the highlight after the word that was shown or had the focus last; after the last one, the first. The focus stays, and
+   * branches of an earlier word are taken away.
+   */
   #showNext() {
     const words = findAll(this.shown, '.word'), marked = words.filter(word => word.hasAttribute('data-marked'));
     const from = words.findIndex(word => word.tabIndex === 0), began = words[from] === marked[0] && !this.#visited;
     const next = began ? marked[0] : marked.find(word => words.indexOf(word) > from) ?? marked[0];
     if (!next) return;
     this.#visited = true;
+    this.close(false);
     this.#moveTabStop(next);
     this.#scrollTo(next);
     this.leave();

@@ -875,6 +875,21 @@ def test_a_card_that_goes_on_says_so_until_it_is_scrolled_to_its_end(tiny: Visit
 
 
 @in_a_browser
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 720}, PROJECTOR])
+def test_the_next_highlight_takes_the_branches_of_the_word_before_away(tiny: Visit, size: dict[str, int]) -> None:
+    page, replaced = tiny.page, tiny.page.locator("#highlights-replaced")
+    page.set_viewport_size(size)
+    tiny.analyse(TEXT)
+    page.locator("#highlights [data-marked]").first.click()
+    expect(replaced).to_be_visible()
+    page.locator("#highlights-next").click()
+    expect(page.locator("#highlights-about")).to_be_visible()
+    expect(replaced).to_be_hidden()
+    expect(page.locator("#highlights [aria-current]")).to_have_count(0)
+    expect(page.locator("#highlights-branches .branch")).to_have_count(0)
+
+
+@in_a_browser
 def test_a_card_that_goes_on_takes_the_focus_from_its_word_and_is_scrolled_by_keys(tiny: Visit) -> None:
     page, about = tiny.page, tiny.page.locator("#highlights-about")
     tiny.analyse(TEXT)
