@@ -263,6 +263,15 @@ def test_a_long_source_and_a_long_new_text_move_no_row_and_stay_in_sight(tiny: V
     assert box["y"] + box["height"] <= 720
 
 
+def test_on_a_projector_the_whole_new_text_is_in_sight_with_five_rows(tiny: Visit) -> None:
+    branches = open_with_rows(tiny, "Rewrite", (911, 512))
+    assert branches.evaluate(SEEN) == 5
+    expect(tiny.page.locator("#rewrite-text")).to_be_in_viewport(ratio=1)
+    tiny.page.locator("#rewrite-text").fill(LONG)
+    tiny.page.evaluate("scrollTo(0, 0)")
+    expect(tiny.page.locator("#rewrite-text")).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("tab", PREFIXES)
 def test_the_tab_key_goes_down_through_the_controls_and_the_rows(tiny: Visit, tab: str, size: str) -> None:
