@@ -27,18 +27,18 @@ const scaleOf = compared => (compared === 'logit' ? `the ${scaleName(compared)} 
 export const verdictOf = ({equal}, settled) => (!equal ? 'No, the predictions differ' : settled ? 'Yes, the cache is right' : 'So far yes, the cache is right');
 
 /**
- * What the verdict means. Where rounding makes another token the likeliest, texts differ although the cache is right.
+ * What was measured, and what it means. Where rounding makes another token the likeliest, texts differ although the cache is right.
  * @param {CacheView} view
  */
 export function verdictSentence(view) {
-  const {steps, equal} = view, worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), {bound, compared: unit} = lastRow(view);
-  const values = unit === 'logit' ? 'logits' : 'log-probabilities';
-  const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction'), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
-  const likeliest = others ? `In ${formatNumber(others)} of them another token is the likeliest: two tokens are so close there that rounding of this size decides between them. So a text written without the cache can become another one, though both are right.`
-    : 'The likeliest token is the same in each of them.';
-  if (equal) return `In ${predictions} the ${values} with the cache and without it are the same but for rounding: a token’s two ${values} differ by at most ${percent(worst)} of ${scaleOf(unit)}. Up to ${figure(100 * bound)} % counts as rounding of ${numbersOf(unit)}: ${reasonOf(unit)}. ${likeliest}`;
-  const first = steps.find(row => !row.equal);
-  return `The ${values} with the cache differ from those without it at depth ${first?.depth} and maybe after it: a token’s two ${values} by ${percent(first?.relative_difference ?? null)} of ${scaleOf(unit)}, where up to ${figure(100 * bound)} % counts as equal.`;
+  const {steps, equal} = view, {bound, compared} = lastRow(view), values = `${compared === 'logit' ? 'logits' : 'log-probabilities'} with the cache and without it`;
+  const first = steps.find(row => !row.equal), limit = `Up to ${figure(100 * bound)} % is rounding`;
+  if (!equal) return `The ${values} differ first at depth ${first?.depth}, by ${percent(first?.relative_difference ?? null)} of the ${scaleName(compared)}. ${limit}, so one of the two is wrong.`;
+  const worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
+  const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
+  const likeliest = others ? `In ${formatCount(others, 'prediction')} rounding makes another token the likeliest: a text written without the cache can become another one.`
+    : 'The likeliest token is the same in all of them.';
+  return `In ${predictions} the ${values} differ by at most ${percent(worst)} of the ${scaleName(compared)}. ${limit}, so both are right. ${likeliest}`;
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */
@@ -112,7 +112,7 @@ export function depthHeads(view) {
 export function equalNote(view) {
   const {bound, compared} = lastRow(view);
   return `Difference: how far the two ${compared === 'logit' ? 'logits' : 'log-probabilities'} of a token, with the cache and without it, are apart at most, in per cent of ${scaleOf(compared)}. `
-    + `Equal: “yes” if the difference is at most ${percent(bound)}, which counts as rounding of ${numbersOf(compared)}; it does not say that the likeliest token is the same. `
+    + `Equal: “yes” if the difference is at most ${percent(bound)}, which counts as rounding of ${numbersOf(compared)}: ${reasonOf(compared)}. It does not say that the likeliest token is the same. `
     + 'Other likeliest tokens: the number of predictions whose likeliest token with the cache is not the one without it.';
 }
 
