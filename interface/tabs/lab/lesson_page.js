@@ -73,6 +73,7 @@ class LessonPage {
 
   /** Show one part. @param {string} part */
   #open(part) {
+    this.lesson.style.minHeight = '';
     this.progress.part = part;
     this.lesson.dataset.part = part;
     for (const [name, section] of Object.entries(this.parts)) section.classList.toggle('current', name === part);
@@ -120,9 +121,10 @@ class LessonPage {
     replaceFragment(partLink(part));
   }
 
-  /** Clear all answers; or bring them back, if they were cleared just now. */
+  /** Clear all answers; or bring them back, if they were cleared just now. The page stays as high until another part is opened: else it would scroll. */
   #startAgain() {
-    const {cleared, progress} = this, {part} = progress;
+    const {cleared, progress, lesson} = this, {part} = progress;
+    lesson.style.minHeight = `${lesson.offsetHeight}px`;
     this.cleared = cleared ? null : progress;
     this.progress = {...cleared ?? noProgress(), part};
     setText(this.again, cleared ? AGAIN : UNDO);

@@ -371,6 +371,26 @@ def test_the_score_survives_a_reload_and_start_again_clears_it_until_it_is_broug
     browsers.expect(current(tiny, "fieldset").nth(2).locator("input").nth(1)).to_be_checked()
 
 
+@in_a_browser
+def test_start_again_moves_neither_the_page_nor_its_button(tiny: Visit, tiny_page: str) -> None:
+    page, again = tiny.page, tiny.page.locator("#lesson-outline .again")
+    page.set_viewport_size({"width": 911, "height": 512})
+    open_part(tiny, tiny_page, 2)
+    current(tiny, "input").first.check()
+    current(tiny, ".check").click()
+    page.evaluate("scrollTo({top: 9999, behavior: 'instant'})")
+    before = page.evaluate("scrollY"), again.bounding_box()
+    assert before[0] > 300 and before[1]["y"] >= 0
+    for named in ("Bring my answers back", "Start again"):
+        again.click()
+        browsers.expect(again).to_have_text(named)
+        box = again.bounding_box()
+        assert (page.evaluate("scrollY"), box["x"], box["y"]) == (before[0], before[1]["x"], before[1]["y"])
+    again.click()
+    open_part(tiny, tiny_page, 3)
+    assert not page.locator(".lesson").last.evaluate("one => one.style.minHeight")
+
+
 def press_until(visit: Visit, selector: str, most: int = 60) -> None:
     """Press Tab until an element of the open part that matches this selector has the focus."""
     for _ in range(most):
