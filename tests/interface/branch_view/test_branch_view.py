@@ -662,7 +662,9 @@ def test_the_coverage_of_rows_from_before_another_setting_says_so_until_the_new_
     assert cover.get_attribute("data-stale") == "true"
     expect(earlier).to_be_visible()
     assert earlier.inner_text() == "Before the change"
+    assert bench.page.locator("#branches[data-earlier]").count() == 1, "the odds of the rows are grey too"
     bench.set(towards="")
+    assert bench.page.locator("#branches[data-earlier]").count() == 0
     assert cover.get_attribute("data-stale") == "false", "the rows are those that are wanted"
     bench.set(temperature=0.5)
     assert cover.get_attribute("data-stale") == "false", "the odds of the same rows are known"
