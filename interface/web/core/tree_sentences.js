@@ -99,13 +99,13 @@ export function nodeSentence(node, before = '', isTooSmall = false) {
 }
 
 /**
- * Where branches part: the end of the text is no fork of theirs. Empty if they part nowhere.
+ * Where branches begin and fork: the end of the text is no fork of theirs. Empty if they part nowhere.
  * @param {LaidNode[]} forks the nodes after which they part
  */
 function partedClause(forks) {
   const later = forks.filter(({node}) => !node.here).length, atEnd = later < forks.length;
-  const where = [atEnd ? 'after your text' : '', later ? `at ${formatCount(later, 'fork')}` : ''].filter(Boolean);
-  return where.length ? ` part ${where.join(' and ')}` : '';
+  const where = [atEnd ? 'go on from the end of your text' : '', later ? `part at ${formatCount(later, 'fork')}` : ''].filter(Boolean);
+  return where.length ? ` ${where.join(' and ')}` : '';
 }
 
 /**
@@ -122,9 +122,9 @@ export const figuresSentence = ({river, session}) => 'All figures are of tokens,
 export function drawingSentence(nodes) {
   const count = (/** @type {TreeState} */ state) => nodes.filter(({node}) => node.state === state).length;
   const branches = nodes.filter(({node}) => node.state === 'end' || (node.state === 'ahead' && !node.children.length)).length;
-  const tokens = formatCount(count('ahead'), 'token') + (branches > 1 ? ' together' : '');
+  const tokens = formatCount(count('ahead'), 'token') + (branches > 1 ? ' in all' : '');
   const parted = partedClause(nodes.filter(({node}) => partsAfter(node) > 1));
-  const ahead = branches ? `${formatCount(branches, 'branch', 'branches')}${parted}, ${tokens}` : 'No branches yet';
+  const ahead = branches ? `${formatCount(branches, 'branch', 'branches')}${parted}: ${tokens}` : 'No branches yet';
   // Of the branches alone the text is one node, which says nothing of how it was made.
   const isSession = nodes.length > 0 && (count('chosen') + count('typed') > 1 || count('left') > 0 || count('seen') > 0);
   // What is counted here are nodes: one choice may bring several words.

@@ -92,7 +92,7 @@ PLACES = (
     "all => all.map(one => one.getBoundingClientRect()).map(({left, right, top, bottom}) => [left, right, top, bottom])"
 )
 
-NEED = "Odds of words need temperature 1. For other rows, Show: sampled."
+NEED = "For odds of words: temperature 1. For other rows, Show: sampled."
 
 
 @pytest.mark.parametrize("size", [(911, 512), (1280, 800), (1366, 768)])
@@ -117,14 +117,14 @@ def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit,
                 "nothing is covered"
             )
         spoken = visit.page.evaluate("spoken")
-        assert [" ".join(one.split()) for one in spoken if "Odds of words" in one] == [
-            "Odds of words need temperature 1."
+        assert [" ".join(one.split()) for one in spoken if "odds of words" in one] == [
+            "For odds of words: temperature 1."
         ]
         put(visit, "temperature", "1")
         expect(need).to_be_empty()
         visit.page.locator("#controls summary").click()
         visit.page.locator("#controls .views input[value=tree]").check(force=True)
-        expect(need).to_have_text("Odds of words need the view Rows.")
+        expect(need).to_have_text("For odds of words: choose Rows.")
         expect(need).to_be_visible()
         expect(visit.page.locator("#controls .such")).to_be_hidden()
     finally:

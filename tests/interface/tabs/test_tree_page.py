@@ -747,7 +747,7 @@ def test_on_a_phone_the_words_are_explained_below_the_tree_and_more_settings_say
     ]
     assert not re.search(r"\brows?\b", terms.inner_text())
     phone.page.locator("#controls .more-settings summary").tap()
-    assert phone.page.locator("#controls .settings-remark").inner_text() == "Odds of words need the view Rows."
+    assert phone.page.locator("#controls .settings-remark").inner_text() == "For odds of words: choose Rows."
     expect(phone.page.locator("#controls .such")).to_be_visible()
 
 
@@ -909,7 +909,7 @@ def test_no_river_runs_through_words_or_odds_and_each_box_holds_its_own(tree: Vi
     draw_again(tree)
     assert tree.page.evaluate(THROUGH_FIGURES) == 0
     assert tree.page.locator("#tree .node").evaluate_all(HIT) == 0
-    expect(tree.page.locator("#tree .tree-says")).to_contain_text("tokens together.")
+    expect(tree.page.locator("#tree .tree-says")).to_contain_text("tokens in all.")
     expect(tree.page.locator("#tree .tree-figures")).to_have_text("All figures are of tokens, not of words.")
 
 

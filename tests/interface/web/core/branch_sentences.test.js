@@ -61,10 +61,10 @@ test('what odds of words need is said where nothing else stands in their way', (
   /** @type {[object, string, string][]} */
   const cases = [
     [{}, 'rows', ''], [{temperature: 0.8}, 'rows', 'temperature 1'], [{top_p: 0.9}, 'rows', 'top-p 1'], [{temperature: 0, top_p: 0.9}, 'rows', 'temperature 1'],
-    [{}, 'tree', 'the view Rows'], [{temperature: 2}, 'compare', 'the view Rows'], [{odds: 'tokens', temperature: 2}, 'tree', ''], [{mode: 'forks', temperature: 2}, 'rows', ''],
+    [{}, 'tree', 'choose Rows'], [{temperature: 2}, 'compare', 'choose Rows'], [{odds: 'tokens', temperature: 2}, 'tree', ''], [{mode: 'forks', temperature: 2}, 'rows', ''],
     [{towards: 'sea'}, 'tree', ''], [{avoid: 'sea'}, 'tree', ''],
   ];
-  for (const [settings, view, need] of cases) assert.equal(words.wordsNeed({...chosen, ...settings}, view), need && `Odds of words need ${need}.`);
+  for (const [settings, view, need] of cases) assert.equal(words.wordsNeed({...chosen, ...settings}, view), need && `For odds of words: ${need}.`);
 });
 
 test('where a temperature gives no other rows it is said which choice does', () => {

@@ -75,17 +75,17 @@ test('a sentence says what a click does, and never that it does what it does not
 
 test('the sentence of a drawing counts what it shows', () => {
   const nodes = [['ahead', 3], ['left', 1], ['seen', 2], ['typed', 4]].flatMap(([state, count]) => Array.from({length: count}, () => ({node: node(state, 'x')})));
-  assert.equal(drawingSentence(nodes), '3 branches, 3 tokens together; 1 text left behind, 2 beginnings seen and not taken.');
-  assert.equal(drawingSentence(nodes.slice(0, 1)), '1 branch, 1 token.');
+  assert.equal(drawingSentence(nodes), '3 branches: 3 tokens in all; 1 text left behind, 2 beginnings seen and not taken.');
+  assert.equal(drawingSentence(nodes.slice(0, 1)), '1 branch: 1 token.');
   const chosen = count => Array.from({length: count}, () => ({node: node('chosen', ' a few words')}));
   assert.equal(drawingSentence(chosen(2)), 'No branches yet; 2 choices.', 'a choice may have several words');
   assert.equal(drawingSentence([...chosen(1), ...nodes.slice(4, 5)]), 'No branches yet; 1 choice, 1 beginning seen and not taken.');
   const inner = {node: node('ahead', 'x', {children: [node('end', '')]})}, end = {node: node('end', '')};
-  assert.equal(drawingSentence([inner, end, ...nodes.slice(0, 1)]), '2 branches, 2 tokens together.');
+  assert.equal(drawingSentence([inner, end, ...nodes.slice(0, 1)]), '2 branches: 2 tokens in all.');
   const fork = {node: node('typed', 'x', {children: [node('ahead', 'a'), node('end', ''), node('rest', '')]})};
-  assert.equal(drawingSentence([fork, end, ...nodes.slice(0, 1)]), '2 branches part at 1 fork, 1 token together.');
+  assert.equal(drawingSentence([fork, end, ...nodes.slice(0, 1)]), '2 branches part at 1 fork: 1 token in all.');
   const atEnd = {node: {...fork.node, here: true}};
-  assert.equal(drawingSentence([atEnd, fork, end, ...nodes.slice(0, 1)]).split(',')[0], '2 branches part after your text and at 1 fork');
+  assert.equal(drawingSentence([atEnd, fork, end, ...nodes.slice(0, 1)]).split(':')[0], '2 branches go on from the end of your text and part at 1 fork');
   assert.equal(drawingSentence(nodes.slice(6)), 'No branches yet.');
 });
 
