@@ -7,7 +7,7 @@ import {
   AT_MOST, PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, changedPhrase, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
 import {
-  PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, spokenOdds, spokenText, visibleText,
+  PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, isSigns, spokenOdds, spokenText, visibleText,
 } from '../web/core/figures_and_labels.js';
 import {bracketParts, forkOf, forkSentence, partingPhrase, samePhrase, sameRowAbove, sameSentence} from '../web/core/row_forks.js';
 import {isJoined, tokenOverlaps} from '../web/core/token_spacing.js';
@@ -134,6 +134,7 @@ function paintTokens(tokens, row, {letters, fork, same}) {
     const button = elements[index] ?? makeToken(tokens, index);
     paintToken(button, piece, index ? '' : letters, pieceFigure(row, piece, !index) + (fork?.piece === index ? `, a fork: here it parts from branch ${fork.row + 1}` : ''));
     setAttribute(button, 'data-shared', index < shared);
+    setAttribute(button, 'data-signs', isSigns(piece.text));
     setAttribute(button, 'data-joined', isJoined(row.pieces, index, letters));
     setAttribute(button, 'data-overlaps', overlaps[index].start + overlaps[index].end > 0);
     setAttribute(button, 'style', underline(piece.odds.p) + overlapStyle(overlaps[index]));

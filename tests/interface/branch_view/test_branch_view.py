@@ -1485,6 +1485,12 @@ def test_the_rows_are_described_by_the_keys_that_work_there() -> None:
     assert "Enter" not in branch_view.READ_ONLY_KEYS, "Enter writes nothing there"
 
 
+def test_a_sign_in_bold_is_told_from_one_that_is_not(bench: Bench) -> None:
+    bench.show(view_of([(1, 2, 3)], texts={1: "\n", 2: "\n", 3: " sea"}, k=1, depth=3))
+    stroke = "token => getComputedStyle(token).webkitTextStrokeWidth"
+    assert [bench.token(0, index).evaluate(stroke) for index in range(3)] == ["0.75px", "0px", "0px"]
+
+
 # Room and speed.
 
 
