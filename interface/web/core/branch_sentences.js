@@ -480,6 +480,9 @@ export const refusedRowSentence = (rows, branch) =>
  */
 export const tabSentence = (text, again = false) => `Tab inserts ${spokenQuote(text)}${again ? '' : '; Esc, then Tab, leaves the text box'}.`;
 
+/** What it says where the grey text has grown since: the rest. @param {string} rest */
+export const tabAlsoSentence = rest => `Tab also inserts ${spokenQuote(rest)}.`;
+
 /** What a screen reader says of Tab where a key has brought the focus into the text box, which shows grey text. */
 export const TAB_LEADS_ON = 'Tab leads to the next control. Once you write, it inserts the grey text.';
 

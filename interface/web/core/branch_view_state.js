@@ -6,7 +6,7 @@
 /** @import {Confirmation} from './confirmations.js' */
 import {
   GHOST_IS_COMING, GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
-  TAB_LEADS_ON, spokenBeginning, summarySentence, tabSentence,
+  TAB_LEADS_ON, spokenBeginning, summarySentence, tabAlsoSentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait, withFirstTokens} from './awaited_row.js';
 import {continuedLetters} from './figures_and_labels.js';
@@ -266,17 +266,19 @@ function expect(state, {revision, textChanged = true}) {
 /**
  * The same grey text is announced once, however often its view is shown; another one in its place is announced again, and so is
  * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. It is empty where Tab inserts
- * nothing. The first announcement also says how to leave the text box with Tab, and so does that of a longer text in its place.
+ * nothing. The first announcement also says how to leave the text box with Tab, and so does that of another text in its place. Of a
+ * grey text that has grown, the rest alone is announced.
  * Where Tab leads on, that is announced. What a person has done is announced before what Tab inserts.
  * @type {(state: BranchViewState, event: {text: string | null, leadsOn?: boolean}) => BranchViewState}
  */
 function announceTab(state, {text, leadsOn = false}) {
-  const {tabText, tabAnnouncement} = state;
+  const {tabText, tabAnnouncement, pointed} = state;
   if (!text) return {...state, tabText: tabText && '', tabAnnouncement: ''};
   if (leadsOn) return {...state, tabAnnouncement: TAB_LEADS_ON};
   if (text === tabText && tabAnnouncement) return state;
   const isFirst = tabText === null || tabAnnouncement === tabSentence(tabText);
-  return {...announceBeforeRows(state), tabText: text, tabAnnouncement: tabSentence(text, !isFirst)};
+  const hasGrown = tabText && ![TAB_LEADS_ON, ''].includes(tabAnnouncement) && text.startsWith(tabText) && !pointed;
+  return {...announceBeforeRows(state), tabText: text, tabAnnouncement: hasGrown ? tabAlsoSentence(text.slice(tabText.length)) : tabSentence(text, !isFirst)};
 }
 
 /** @type {(state: BranchViewState, branch: number) => BranchViewState} */

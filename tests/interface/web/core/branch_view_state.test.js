@@ -201,7 +201,11 @@ test('what Tab inserts is announced once for the same grey text', () => {
   const grey = text => ({type: 'announceTab', text}), first = run([grey(' sea')], settled());
   assert.equal(first.tabAnnouncement, 'Tab inserts “sea”; Esc, then Tab, leaves the text box.');
   assert.equal(run([show(1, likelyView()), grey(' sea')], first).tabAnnouncement, first.tabAnnouncement, 'the same rows again: nothing new');
-  assert.equal(run([show(1, likelyView()), grey(' sea and')], first).tabAnnouncement, 'Tab inserts “sea and”; Esc, then Tab, leaves the text box.', 'it has grown');
+  const grown = run([show(1, likelyView()), grey(' sea and')], first);
+  assert.equal(grown.tabAnnouncement, 'Tab also inserts “and”.', 'it has grown');
+  assert.equal(run([grey(' sea and')], grown).tabAnnouncement, grown.tabAnnouncement);
+  assert.equal(run([grey(' sea and the')], grown).tabAnnouncement, 'Tab also inserts “the”.');
+  assert.match(run([{type: 'point', target: {branch: 0, piece: 0}}, grey(' sea and')], first).tabAnnouncement, /^Tab inserts “sea and”/, 'what is pointed at is said whole');
   assert.equal(run([show(1, null, {state: 'error'})], first).tabAnnouncement, '');
   const other = run([show(2, likelyView()), grey(' ship')], first);
   assert.equal(other.tabAnnouncement, 'Tab inserts “ship”.');
