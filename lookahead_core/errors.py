@@ -57,7 +57,7 @@ class InvalidLogits(LookaheadError):
     def __init__(self) -> None:
         super().__init__(
             "The model's computation has failed for this text: it returned values that are no numbers. Change the text "
-            "a little to try again; where that happens often, load the model with LOOKAHEAD_DTYPE=float32."
+            "a little to try again."
         )
 
 

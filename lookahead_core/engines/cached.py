@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +33,7 @@ from lookahead_core.histogram import Histogram
 from lookahead_core.settings import MEBIBYTE
 from lookahead_core.tree import Node, TokenTree
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 HEAD_ROWS = 64
 """Maximum rows of logits that `next_logprobs` computes at a time. So small a buffer is reused by the allocator; one for
@@ -396,6 +398,7 @@ class CachedEngine:
         if cache.used + slots > self._slot_limit(cache):
             self._clear_idle_caches(cache, cache.used + slots)
         if cache.used + slots > self._slot_limit(cache):
+            log.warning("The caches have no room for a text and its branches: LOOKAHEAD_CACHE_MB raises their limit.")
             raise CacheFull(self._cache_full_message(cache.used + slots))
         cache.reserve(cache.used + slots, self._slot_limit(cache))
 
@@ -432,7 +435,7 @@ class CachedEngine:
         needed, allowed = slots * self._slot_bytes // MEBIBYTE + 1, self.cache_bytes // MEBIBYTE
         return (
             f"The cache is full: the text and its branches need {needed} MiB, and {allowed} MiB are allowed. "
-            "To go on, shorten the text, ask for fewer or shorter branches, or raise LOOKAHEAD_CACHE_MB."
+            "To go on, shorten the text, or ask for fewer or shorter branches."
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -14,6 +15,7 @@ from lookahead_core.errors import InvalidLogits, ModelError
 from lookahead_core.prediction import Prediction
 from lookahead_core.tree import Node, TokenTree
 
+log = logging.getLogger(__name__)
 PREFILL_CHUNK = 512
 """Tokens per pass while a long text is prefilled. Between chunks a caller can show progress, or stop."""
 MAX_LAST_CHUNK = 768
@@ -249,6 +251,7 @@ class NodeScores:
         try:
             predictions = self._select(chosen).predictions()
         except InvalidLogits:
+            log.warning("The model has returned invalid logits; LOOKAHEAD_DTYPE=float32 may avoid them.")
             for tree in group_by_tree(chosen):
                 if tree.cache is not None:
                     tree.cache.clear()

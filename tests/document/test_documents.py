@@ -401,14 +401,17 @@ def test_a_generator_left_behind_by_an_edit_says_so_and_touches_nothing(tiny_mod
     document.check()
 
 
-def test_a_cache_too_small_for_the_text_says_so_and_loses_nothing(byte_tokenizer: Any) -> None:
+def test_a_cache_too_small_for_the_text_says_so_and_loses_nothing(
+    byte_tokenizer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     model = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=byte_tokenizer, settings=Settings(cache_mb=1))
     model.engine.cache_bytes = 20 * 256  # type: ignore[attr-defined]
     document = Document(model, "the sea")
     document.lookahead(k=2, depth=3)
     document.text = "the sea " * 30
-    with pytest.raises(CacheFull, match="LOOKAHEAD_CACHE_MB"):
+    with pytest.raises(CacheFull, match="shorten the text, or ask for fewer or shorter branches"):
         document.lookahead(k=2, depth=3)
+    assert "LOOKAHEAD_CACHE_MB" in caplog.text, "what the person who runs the server can do is in the log"
     assert document.text == "the sea " * 30
     document.text = "the sky"
     assert document.lookahead(k=2, depth=3).branches

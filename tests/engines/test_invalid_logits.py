@@ -57,12 +57,15 @@ def test_a_row_with_one_invalid_logit_has_no_prediction(value: float, width: int
     assert len(LogitRows(logits).predictions()) == len(token_logprobs(logits, [1, 2, 3])) == 3
 
 
-def test_after_invalid_logits_the_same_text_has_the_branches_of_a_new_document(model: Model) -> None:
+def test_after_invalid_logits_the_same_text_has_the_branches_of_a_new_document(
+    model: Model, caplog: pytest.LogCaptureFixture
+) -> None:
     document, expected = Document(model, "The sea"), Document(model, "The sea and")
     document.lookahead(k=2, depth=2)
     document.text = "The sea and"
-    with broken(model), pytest.raises(InvalidLogits, match="no numbers"):
+    with broken(model), pytest.raises(InvalidLogits, match=r"no numbers\. Change the text a little to try again\.$"):
         document.lookahead(k=3, depth=4)
+    assert "LOOKAHEAD_DTYPE" in caplog.text, "what the person who runs the server can do is in the log"
     found, right = document.lookahead(k=3, depth=4), expected.lookahead(k=3, depth=4)
     assert [branch.token_ids for branch in found.branches] == [branch.token_ids for branch in right.branches]
     for branch, other in zip(found.branches, right.branches, strict=True):
