@@ -9,6 +9,7 @@ import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {TreeFocus} from '../../web/ui/tree_focus.js';
+import {LEGIBLE} from '../../web/core/tree_scale.js';
 import {TreeViewport} from '../../web/ui/tree_viewport.js';
 import {decodingLayout, decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
@@ -235,9 +236,12 @@ class DecodingPage extends ExperimentPage {
   /** Which paths the tree shows. @returns {Shown} */
   get #shown() { return /** @type {Shown} */ (Object.fromEntries(this.switches.map(({value, checked}) => [value, checked]))); }
 
+  /** Columns are closer where all words can be read then at *Fit*. */
+  get #measures() { return {widthOf: measuredWidth, room: this.viewport.area.width / LEGIBLE - 1}; }
+
   #svg() {
     const {prompt} = this.run ?? {};
-    return this.tree ? decodingSvg(this.tree, {shown: this.#shown, colours: drawingColours(this.picture), title: `${TITLE}, after “${visibleText(String(prompt ?? ''))}”`, widthOf: measuredWidth}) : '';
+    return this.tree ? decodingSvg(this.tree, {shown: this.#shown, colours: drawingColours(this.picture), title: `${TITLE}, after “${visibleText(String(prompt ?? ''))}”`, ...this.#measures}) : '';
   }
 
   /** Draw the tree. While texts are written it waits as long as it has the focus: a screen reader would say each new drawing. */
@@ -248,7 +252,7 @@ class DecodingPage extends ExperimentPage {
     const svg = showDrawing(picture, this.#svg());
     viewport.svg = svg;
     viewport.resize({width: svg.width.baseVal.value, height: svg.height.baseVal.value});
-    items.take(svg, decodingLayout(tree, this.#shown, measuredWidth));
+    items.take(svg, decodingLayout(tree, this.#shown, this.#measures));
     focus.keepTabStop(items.nodes);
     if (!this.scrolled) this.#showRoot();
     showPointed(this.pointed, words.pointSentence(this.hasBeams), false);

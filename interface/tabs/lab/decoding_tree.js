@@ -109,18 +109,18 @@ export function nodeName({key, text, state, odds, texts, dropped}) {
  * The layout of the nodes on the shown paths.
  * @param {DecodingNode} root
  * @param {Shown} shown
- * @param {WidthOf} [widthOf]
+ * @param {{widthOf?: WidthOf, room?: number}} [measures] `room`: as for `layoutTree`
  */
-export const decodingLayout = (root, shown, widthOf) => layoutTree(shownTree(root, shown), {widthOf});
+export const decodingLayout = (root, shown, measures) => layoutTree(shownTree(root, shown), measures);
 
 /**
  * The tree as the text of an SVG file: one line for each method whose text passes, thin grey lines to what the beam search
  * dropped. Each node is a group with its key in the attribute `data-key`, and its sentence as a title.
  * @param {DecodingNode} root
- * @param {{shown: Shown, colours: DrawingColours, title: string, widthOf?: WidthOf}} options
+ * @param {{shown: Shown, colours: DrawingColours, title: string, widthOf?: WidthOf, room?: number}} options `room`: as for `layoutTree`
  */
-export function decodingSvg(root, {shown, colours, title, widthOf}) {
-  const {width, height, nodes, links} = decodingLayout(root, shown, widthOf);
+export function decodingSvg(root, {shown, colours, title, widthOf, room}) {
+  const {width, height, nodes, links} = decodingLayout(root, shown, {widthOf, room});
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escapeXml(title)}">`,

@@ -64,6 +64,8 @@ test('the drawing has a group for each node, and a line for each method whose te
   assert.ok(svg.includes('a &lt; b &amp; ') && !svg.includes('<after>'));
   const few = decodingSvg(decodingTree('x', VIEW), {shown: {...ALL, beam: false, dropped: false}, colours: COLOURS, title: 'x'});
   assert.deepEqual([few.match(/<g data-key=/g).length, few.includes('#00a')], [4, false]);
+  const widthIn = room => Number(/width="([\d.]+)"/.exec(decodingSvg(decodingTree('x', VIEW), {shown: ALL, colours: COLOURS, title: 'x', room}))[1]), wide = widthIn();
+  assert.ok(widthIn(wide - 5) <= wide - 5, 'columns are closer where the drawing fits then');
 });
 
 test('a text that adds no whole character has a sign, and the prompt is cut', () => {
