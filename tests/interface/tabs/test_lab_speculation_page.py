@@ -214,7 +214,7 @@ PLACES = """() => {
     slider.value = String(index + 1);
     slider.dispatchEvent(new Event('input'));
     const [first, drawing, text] = [play, tree, sentence].map(one => one.getBoundingClientRect());
-    const wide = tree.scrollWidth > tree.clientWidth;
+    const wide = tree.scrollWidth - 16 > tree.clientWidth;   // the edge is empty
     const said = note.checkVisibility({visibilityProperty: true});
     const {height: lines, bottom} = text;
     const after = document.querySelector("#lab-speculation .legend").getBoundingClientRect().top;
