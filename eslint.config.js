@@ -2,7 +2,10 @@
 import js from '@eslint/js';
 import globals from 'globals';
 
-const rules = {'no-unused-vars': ['error', {ignoreRestSiblings: true}], 'no-undef': 'error'};
+const rules = {
+  'no-unused-vars': ['error', {ignoreRestSiblings: true}], 'no-undef': 'error',
+  'max-len': ['error', {code: 160, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true}],
+};
 
 export default [
   {ignores: ['**/.*/**', 'node_modules/']},

@@ -407,7 +407,8 @@ export class BranchView {
     // The note stands at the lower edge once the page is scrolled; before, it may be lower, since it never stands above the view.
     if (floats && isHeld && isPointedNew) scrollBy(0, Math.max(0, end + HELD_SPACE - (innerHeight - note.getBoundingClientRect().height)));
     // By keyboard nobody can see the rest of the note while the focus is on the button.
-    if (!floats && isPointedNew && button && button === document.activeElement && this.rows.contains(button)) this.#scrollToNote(button.getBoundingClientRect().top, bottom);
+    const getsFocus = isPointedNew && button && button === document.activeElement && this.rows.contains(button);
+    if (!floats && getsFocus) this.#scrollToNote(button.getBoundingClientRect().top, bottom);
   }
 
   /** Scroll until the whole note is seen, as far as the button stays in the window. @param {number} top of the button @param {number} bottom of the note */

@@ -99,7 +99,11 @@ function makeOther(tag) {
   return make(tag, properties, make('span', {className: 'word'}), make('small', {className: 'odds'}));
 }
 
-/** @param {HTMLElement} node @param {DrawnOther} other @param {{index: number, typed: string, position: string}} context `position`: among the buttons, as lists say it */
+/**
+ * @param {HTMLElement} node
+ * @param {DrawnOther} other
+ * @param {{index: number, typed: string, position: string}} context `position`: among the buttons, as lists say it
+ */
 function paintOther(node, other, {index, typed, position}) {
   const {text, ids, end, odds} = other;
   setAttribute(node, 'data-rest', index);

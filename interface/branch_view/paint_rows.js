@@ -4,7 +4,8 @@
 /** @import {DrawnRow, DrawnView, Odds, RowPiece} from '../web/core/types.d.ts' */
 /** @import {Overlap} from '../web/core/token_spacing.js' */
 import {
-  AT_MOST, PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, changedPhrase, cutPhrase, cutSentence, endSentence, pieceFigure, pinnedPhrase, shareLabel, stopPhrase, stopSentence,
+  AT_MOST, PINNED_SENTENCE, REST_OF_CHOICE, ROW_CHANGING, SHARE_MEANING, changedPhrase, cutPhrase, cutSentence, endSentence, pieceFigure,
+  pinnedPhrase, shareLabel, stopPhrase, stopSentence,
 } from '../web/core/branch_sentences.js';
 import {
   PARTIAL_TOKEN_SIGN, continuedLetters, formatKnown, formatPercent, isSigns, spokenOdds, spokenText, visibleText,
@@ -100,7 +101,11 @@ export function nameRows(container, state) {
   });
 }
 
-/** @type {(node: HTMLElement, row: DrawnRow, context: {index: number, typed: string, fork: Fork | null, same: number | null, bracket: string | null, hasKeys: boolean}) => void} */
+/**
+ * @param {HTMLElement} node
+ * @param {DrawnRow} row
+ * @param {{index: number, typed: string, fork: Fork | null, same: number | null, bracket: string | null, hasKeys: boolean}} context
+ */
 function paintRow(node, row, {index, typed, fork, same, bracket, hasKeys}) {
   const figure = row.changing ? '…' : formatKnown(row.share);
   const letters = lettersBefore(row, typed), label = labelOf(row, letters);
@@ -123,7 +128,12 @@ function paintRow(node, row, {index, typed, fork, same, bracket, hasKeys}) {
 /** Whether a row begins with all the tokens that are drawn: then it stays scrolled as it is. @type {(tokens: HTMLElement, row: DrawnRow) => boolean} */
 const onlyGrows = (tokens, {pieces}) => findAll(tokens, '.token').every((button, index) => button.dataset.ids === pieces[index]?.ids.join(' '));
 
-/** @type {(tokens: HTMLElement, row: DrawnRow, context: {letters: string, fork: Fork | null, same: number | null}) => void} `letters`: of the word that the row continues; `same`: see `sameRowAbove` */
+/**
+ * @param {HTMLElement} tokens
+ * @param {DrawnRow} row
+ * @param {{letters: string, fork: Fork | null, same: number | null}} context `letters`: of the word that the row continues; `same`: see
+ *   `sameRowAbove`
+ */
 function paintTokens(tokens, row, {letters, fork, same}) {
   if (tokens.hasAttribute('data-scrolled') && !onlyGrows(tokens, row)) tokens.scrollLeft = 0;
   for (const sign of findAll(tokens, '.sign, .end, .typed, .stopped, .fork')) sign.remove();

@@ -100,7 +100,8 @@ class AssistantTab {
       if (holds()) detail.messages = allMessages({earlier: this.earlier, text: draft.text});
     });
     keepAcrossReloads('assistant', {
-      holds, inProgress: () => draft.text || (holds() && this.earlier !== EXAMPLE), take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
+      holds, inProgress: () => draft.text || (holds() && this.earlier !== EXAMPLE),
+      take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
     });
     offerExample(this.sheet, {holds, fill: () => this.#turn(null, 'example', EXAMPLE), field: draft.box, changes: [draft]});
     this.#paint();

@@ -60,7 +60,8 @@ export function detailsPosition({lines, text, after, keep = [], size: {width, he
   const cut = [
     {left, top: last + MARGIN, bottom: lowest}, {left, top: Math.max(0, ...above.map(({bottom}) => bottom)) + MARGIN, bottom: first - MARGIN},
     ...corners.slice(3).map(corner => ({left: corner.left, top: MARGIN, bottom: lowest})),
-  ].map(box => ({...box, right: box.left + width})).filter(box => box.bottom - box.top >= LEAST_ROOM && isInside(box, page) && ![...lines, ...keep].some(one => meet(one, box)));
+  ].map(box => ({...box, right: box.left + width}))
+    .filter(box => box.bottom - box.top >= LEAST_ROOM && isInside(box, page) && ![...lines, ...keep].some(one => meet(one, box)));
   if (!cut.length) return best ? {left: best.left, top: best.top, most: height} : {left, ...verticalPosition(lines, height, page.height)};
   const {left: edge, top, bottom} = cut.reduce((one, other) => (other.bottom - other.top > one.bottom - one.top ? other : one)), most = bottom - top;
   return {left: edge, top: bottom < first ? Math.max(top, bottom - height) : top, most};

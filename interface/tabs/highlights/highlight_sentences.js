@@ -1,7 +1,8 @@
 // What is said of a word of the analysed text and of its alternatives.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
-  bitsOfNats, capitalized, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns, labelAfter, quotedText,
+  bitsOfNats, capitalized, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns,
+  labelAfter, quotedText,
   spokenAfter, spokenLabel, spokenSentence, visibleText,
 } from '../../web/core/figures_and_labels.js';
 
@@ -58,7 +59,8 @@ export const replacementSentence = word =>
 
 /**
  * What the model expected, and where the person's word stood among its choices: the one sentence that a class is to see.
- * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token' | 'end' | 'word'> & Partial<Pick<HighlightEntry, 'loss' | 'excess'>> & {alternatives: Pick<Alternative, 'id' | 'text' | 'end'>[]}} entry
+ * @param {Pick<HighlightEntry, 'ids' | 'place' | 'rank' | 'token' | 'end' | 'word'> & Partial<Pick<HighlightEntry, 'loss' | 'excess'>>
+ *   & {alternatives: Pick<Alternative, 'id' | 'text' | 'end'>[]}} entry
  * @param {string} [word] the text of the whole word; the entry may be a part of it
  * @param {string} [begun] what the word has before the entry
  * @param {string} [given] the end of the text before the entry

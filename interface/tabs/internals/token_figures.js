@@ -61,7 +61,14 @@ export function oddsRows({tokens, nodes, spelled}, index, {temperature, topP}) {
 /** The token of a row as it is seen in the summary. @param {OddsRow} row */
 const quotedRow = row => quotedLabel(tokenLabel(row), row.text);
 
-/** @type {(view: Pick<InternalsView, 'entropies'>, token: Pick<InternalsToken, 'id' | 'rank'>, index: number, rows: OddsRow[], label?: (row: OddsRow) => string) => string} */
+/**
+ * One line on a token: the likeliest one, or the one that came, and the entropy.
+ * @param {Pick<InternalsView, 'entropies'>} view
+ * @param {Pick<InternalsToken, 'id' | 'rank'>} token
+ * @param {number} index of the token
+ * @param {OddsRow[]} rows
+ * @param {(row: OddsRow) => string} [label]
+ */
 export function tokenSummary({entropies}, {id, rank}, index, rows, label = quotedRow) {
   const spread = `entropy of the raw probabilities ${bitsOfNats(entropies[index - 1]).toFixed(2)} bits`, came = rows.find(row => row.came);
   if (id === null || !came) return `${label(rows[0])} is the likeliest, with ${formatPercent(rows[0].processed)} · ${spread}`;

@@ -86,7 +86,9 @@ class CachePage extends ExperimentPage {
  * @returns {import('./plots.js').Plot[]}
  */
 function plotsOf({steps, precisions}) {
-  const x = steps.map(({depth}) => depth), {runs, compared} = steps[steps.length - 1], positive = (/** @type {number | null} */ value) => (value && value > 0 ? value : null);
+  const x = steps.map(({depth}) => depth), {runs, compared} = steps[steps.length - 1];
+  /** @type {(value: number | null) => number | null} */
+  const positive = value => (value && value > 0 ? value : null);
   return [
     {title: `The largest difference in a prediction, in per cent of its ${words.scaleName(compared)}`, unit: 'difference', x, table: TABLE, logarithmic: true, parts: true, lines: [
       {name: 'difference', y: steps.map(row => positive(row.relative_difference))}, {name: 'counts as equal', y: steps.map(({bound}) => bound), dash: 'dash', faint: true},

@@ -5,7 +5,8 @@ import {QUESTIONS, STEPS, experimentLink, pageName, partLink} from './lesson_ste
 /**
  * A heading, a paragraph or a list. `strong` stands before the text, `addresses` of the page after it; `right` is the index of
  * the list's right choice.
- * @typedef {{tag: 'h1' | 'h2' | 'h3', text: string} | {tag: 'p', text: string, strong?: string, addresses?: string[]} | {tag: 'ul', items: string[], right?: number}} Block
+ * @typedef {{tag: 'h1' | 'h2' | 'h3', text: string} | {tag: 'p', text: string, strong?: string, addresses?: string[]}
+ *   | {tag: 'ul', items: string[], right?: number}} Block
  */
 
 const MINUTES_OF_STEP = 2.5, MINUTES_BEFORE = 3, MINUTES_AFTER = 4;

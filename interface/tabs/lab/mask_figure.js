@@ -92,7 +92,8 @@ function maskLayout(record, pass) {
   const widest = Math.min(MOST_LABEL, Math.max(...nodes.map(({text}) => labelWidth(visibleText(text.trim()), FIGURE_SIZE))));
   const beside = MARGIN + widest + 8, above = 30 + widest * Math.sin(SLANT * Math.PI / 180), top = tree.height + GAP + LINE + above;
   const slots = Math.max(...nodes.map(one => one.slot)) + 1, captions = CAPTIONS.map(line => labelWidth(line, FIGURE_SIZE) + 2 * MARGIN);
-  return {tree, nodes, beside, top, slots, width: Math.max(tree.width, beside + slots * CELL + MOST_LABEL, ...captions), height: top + nodes.length * CELL + MARGIN};
+  const width = Math.max(tree.width, beside + slots * CELL + MOST_LABEL, ...captions), height = top + nodes.length * CELL + MARGIN;
+  return {tree, nodes, beside, top, slots, width, height};
 }
 
 /**
@@ -109,7 +110,8 @@ export const maskSize = record => maskLayout(record, record.passes);
  * @param {{pass: number, slot: number | null, colours: DrawingColours, title: string}} options
  */
 export function maskSvg(record, {pass, slot, colours, title}) {
-  const {tree, nodes, beside, top, slots, width, height} = maskLayout(record, pass), chosen = nodes.find(one => one.slot === slot), open = new Set(chosen?.attends);
+  const {tree, nodes, beside, top, slots, width, height} = maskLayout(record, pass);
+  const chosen = nodes.find(one => one.slot === slot), open = new Set(chosen?.attends);
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escapeXml(title)}">`,

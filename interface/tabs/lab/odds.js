@@ -14,7 +14,9 @@ export function oddsRows({odds, others, draws}) {
   /** @type {(count: number) => string} */
   const drawn = count => (draws ? formatPercent({p: count / draws.number}) : '–');
   return [
-    ...odds.map(({text, raw, processed}, index) => [visibleText(text), formatPercent({p: raw}), formatPercent({p: processed}), drawn(draws?.counts[index] ?? 0)]),
+    ...odds.map(({text, raw, processed}, index) => [
+      visibleText(text), formatPercent({p: raw}), formatPercent({p: processed}), drawn(draws?.counts[index] ?? 0),
+    ]),
     ['all others', formatPercent({p: others[0]}), formatPercent({p: others[1]}), drawn(left)],
   ];
 }
@@ -32,8 +34,9 @@ export const SPREAD_NOTE = 'Diamond: how often the token was drawn. Line through
 /** How near the frequencies are to the odds, in one sentence. @param {OddsView} view */
 export function drawsSentence({odds, draws}) {
   if (!draws) return '';
-  const possible = odds.flatMap(({processed}, index) => (processed > 0 ? [Math.abs(draws.counts[index] / draws.number - processed) <= spreadOf(processed, draws.number)] : []));
-  return `${formatNumber(draws.number)} tokens are drawn: ${possible.filter(Boolean).length} of ${possible.length} frequencies lie within two standard deviations of the chances, as 95 of 100 do on average.`;
+  const {number, counts} = draws;
+  const possible = odds.flatMap(({processed: p}, index) => (p > 0 ? [Math.abs(counts[index] / number - p) <= spreadOf(p, number)] : []));
+  return `${formatNumber(number)} tokens are drawn: ${possible.filter(Boolean).length} of ${possible.length} frequencies lie within two standard deviations of the chances, as 95 of 100 do on average.`;
 }
 
 /**

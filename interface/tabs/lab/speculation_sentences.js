@@ -12,7 +12,10 @@ export const drafterName = name => NAMES[name] ?? `the drafter ${name}`;
 /** The tokens that a pass accepted. @param {VerifiedPass} pass */
 export const acceptedIn = ({nodes}) => nodes.filter(({accepted}) => accepted).length;
 
-/** The number of tokens that each drafter proposed, and of those that were accepted. @type {(passes: VerifiedPass[], drafter: string) => {proposed: number, accepted: number}} */
+/**
+ * The number of tokens that a drafter proposed, and of those that were accepted.
+ * @type {(passes: VerifiedPass[], drafter: string) => {proposed: number, accepted: number}}
+ */
 export function countsOf(passes, drafter) {
   const own = passes.flatMap(({nodes}) => nodes).filter(({drafters}) => drafters.includes(drafter));
   return {proposed: own.length, accepted: own.filter(({accepted}) => accepted).length};

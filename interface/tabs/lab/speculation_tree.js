@@ -39,7 +39,10 @@ export function draftTree(view, number, prompt) {
   return root;
 }
 
-/** The keys of the nodes of a pass's tree in the order of the arrow keys: the draft, then the model's own token. @type {(view: SpeculationView, number: number) => string[]} */
+/**
+ * The keys of the nodes of a pass's tree in the order of the arrow keys: the draft, then the model's own token.
+ * @type {(view: SpeculationView, number: number) => string[]}
+ */
 export const keysOf = (view, number) => [...view.passes[number - 1].nodes.map((_, index) => String(index)), ADDED];
 
 /** What the node of this key is. @type {(view: SpeculationView, number: number, key: string) => string} */

@@ -72,9 +72,10 @@ class RewriteTab {
         draft.load(stored.draft);
       },
     });
-    offerExample(prompt.element, {holds: () => prompt.holds || draft.text, fill: () => fillField(prompt.box, EXAMPLE), field: prompt.box, changes: [prompt, prompt.box, draft]});
+    const example = {fill: () => fillField(prompt.box, EXAMPLE), field: prompt.box, changes: [prompt, prompt.box, draft]};
+    offerExample(prompt.element, {...example, holds: () => prompt.holds || draft.text});
     offerWrittenText(prompt.element, prompt.box);
-    offerExample(this.needs, {holds: () => prompt.box.value || draft.text, fill: () => fillField(prompt.box, EXAMPLE), field: prompt.box, changes: [prompt, prompt.box, draft]});
+    offerExample(this.needs, {...example, holds: () => prompt.box.value || draft.text});
     controller.start();
   }
 

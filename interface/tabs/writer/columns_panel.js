@@ -231,13 +231,17 @@ export class ColumnsPanel extends EventTarget {
   #compare() {
     if (!this.active) return;
     const letters = sharedFirsts(this.#views.map(({rows}) => rows));
-    const firsts = firstsElsewhere(this.#views.map(({view, column, isComplete}) => ({view: isComplete ? view : null, settings: settingsOfColumn(this.#drawn, column)})));
+    const views = this.#views.map(({view, column, isComplete}) => ({view: isComplete ? view : null, settings: settingsOfColumn(this.#drawn, column)}));
+    const firsts = firstsElsewhere(views);
     const whole = (/** @type {string} */ text) => continuedLetters(this.#before, text) + text;
     this.#views.forEach((view, index) =>
       view.compare(letters[index], this.#veiled ? [] : firsts[index].map(first => ({...first, text: first.text === null ? null : whole(first.text)}))));
   }
 
-  /** Announce how the columns begin, and with `focused` also the row that has the focus: its tokens may be others now. @param {{focused?: boolean}} [options] */
+  /**
+   * Announce how the columns begin, and with `focused` also the row that has the focus: its tokens may be others now.
+   * @param {{focused?: boolean}} [options]
+   */
   #announce({focused = false} = {}) {
     if (!this.active) return;
     dispatch(this.branches, 'announceConfirmed');   // what was done comes before its rows

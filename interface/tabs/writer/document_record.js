@@ -1,5 +1,9 @@
 // The fields of a document that is stored, sent or read from a file. Each field is checked before it is used.
-/** @import {AbandonedText, AcceptedSpan, Author, AuthorRun, DocumentFields, HistoryState, HistoryStep, SideStep, Span, StoredSettings} from '../../web/core/types.d.ts' */
+/**
+ * @import {
+ *   AbandonedText, AcceptedSpan, Author, AuthorRun, DocumentFields, HistoryState, HistoryStep, SideStep, Span, StoredSettings,
+ * } from '../../web/core/types.d.ts'
+ */
 import {isPlainObject} from '../../web/core/json_values.js';
 
 const KINDS = ['type', 'delete', 'paste', 'cut', 'composition', 'replace', 'accept', 'reenter'];   // of steps
@@ -111,8 +115,12 @@ function stepFrom(value) {
   if (kind !== 'accept') return accepted ? {...step, accepted} : step;
   const logprobs = Array.isArray(value.logprobs) && value.logprobs.every(Number.isFinite) ? value.logprobs : null;
   const model = value.model === undefined ? {} : {model: labelOf(value.model) || null};
-  const written = spansFrom(value.written, inserted.length), parts = value.chosenLogprobs, hasParts = written.length && Array.isArray(parts) && parts.every(Number.isFinite);
-  return {...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model, ...instructionFrom(value.instruction), ...(written.length ? {written} : {}), ...(hasParts ? {chosenLogprobs: [...parts]} : {})};
+  const written = spansFrom(value.written, inserted.length), parts = value.chosenLogprobs;
+  const hasParts = written.length && Array.isArray(parts) && parts.every(Number.isFinite);
+  return {
+    ...step, ids: idsFrom(value.ids), healed: value.healed === true, logprobs, ...model, ...instructionFrom(value.instruction),
+    ...(written.length ? {written} : {}), ...(hasParts ? {chosenLogprobs: [...parts]} : {}),
+  };
 }
 
 /**

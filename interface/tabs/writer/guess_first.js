@@ -105,8 +105,9 @@ export class GuessFirst extends EventTarget {
     toggle.addEventListener('change', () => {
       this.#say('');
       this.#changed();
-      if (toggle.checked) this.#say(this.isVeiled() ? GUESS_FIRST : this.draft.selected ? SELECTED : this.hidesRows(this.draft.before) ? NO_TEXT : GUESSED_HERE);
-      if (toggle.checked) this.focus();
+      if (!toggle.checked) return;
+      this.#say(this.isVeiled() ? GUESS_FIRST : this.draft.selected ? SELECTED : this.hidesRows(this.draft.before) ? NO_TEXT : GUESSED_HERE);
+      this.focus();
     });
     // What is said of the guess before does not stand beside the next one.
     this.field.addEventListener('input', () => this.#say(''));
@@ -169,7 +170,8 @@ export class GuessFirst extends EventTarget {
     this.#end(now, {hadFocus: checked.focused});
     const drawn = this.view().drawn(), {rows} = drawn, known = Math.max(LEAST, probabilityOfGuess(drawn, {probability, texts, words, error}));
     this.#keep(addGuess(this.#score, known));
-    this.#sayOutcome(guessSentence(guess, {probability: known, texts, words}, rowPhrase(rows, texts, guess, drawn.wordError === null ? known : undefined), under));
+    const row = rowPhrase(rows, texts, guess, drawn.wordError === null ? known : undefined);
+    this.#sayOutcome(guessSentence(guess, {probability: known, texts, words}, row, under));
     // On a phone the rows that have come are above it.
     this.said.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }

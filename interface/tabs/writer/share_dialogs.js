@@ -36,7 +36,10 @@ const editsAtEnd = draft => draft.sideSteps.flatMap(({edit, text}) => (edit && t
  */
 async function linkOf(document, edits, address) {
   const {text, name, settings, model, instruction, instructed, spans, accepted} = document;
-  const least = {text, name, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null, edits: edits.length ? edits : undefined};
+  const least = {
+    text, name, settings, seed: settings?.seed ?? null, model, instruction: instructed ? instruction : null,
+    edits: edits.length ? edits : undefined,
+  };
   let link = '', marked = false;
   for (const more of [{spans, accepted}, {spans}, {}]) {
     link = address + await encodeLink({...least, ...more});

@@ -68,7 +68,8 @@ class WriterTab {
     this.draft = this.sheet.draft;
     this.example = new FirstVisitExample({box: this.draft.box, hint: find(controls, '.example-hint')}, example ?? null, detail => this.controller.show(detail));
     this.tree.start(this.draft, {
-      exampleText: () => this.example.text, hidesRows: text => this.guesses.hidesRows(text), fileName: ending => this.sheet.fileName(ending), notice: sentence => this.sheet.notice(sentence),
+      exampleText: () => this.example.text, hidesRows: text => this.guesses.hidesRows(text),
+      fileName: ending => this.sheet.fileName(ending), notice: sentence => this.sheet.notice(sentence),
     });
     this.controller = new BranchController({
       branches, draft: this.draft, mirror: this.sheet, server, controls,

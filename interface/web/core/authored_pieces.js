@@ -40,7 +40,10 @@ export function authoredPieces(text, runs) {
 /** The instruction that a piece was chosen under; empty if there was none. @param {string} [instruction] */
 const toldPhrase = instruction => (instruction ? `told “${instruction}”` : '');
 
-/** The model of a piece, with the instruction that the piece was chosen under; null if neither is known. @param {Pick<AuthoredPiece, 'model' | 'instruction'>} piece */
+/**
+ * The model of a piece, with the instruction that the piece was chosen under; null if neither is known.
+ * @param {Pick<AuthoredPiece, 'model' | 'instruction'>} piece
+ */
 export const modelOfPiece = ({model, instruction}) => [model, toldPhrase(instruction)].filter(Boolean).join(', ') || null;
 
 /**

@@ -100,7 +100,8 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   if (!growing && view.asked.mode === 'best_first') for (const row of shown) row.unfollowed = isUnfollowed(row, view.asked);
   const pin = pinned && shapePinnedRow(pinned, wanted);
   const top = pin && placePinned(shown, pin, growing);
-  const excludes = excludingSetting(wanted), words = hasWordShares(view, wanted), tokenCoverage = setShares(shown), coverage = words ? setWordShares(shown, !growing) : asBoundNearOne(tokenCoverage, wanted);
+  const excludes = excludingSetting(wanted), words = hasWordShares(view, wanted), tokenCoverage = setShares(shown);
+  const coverage = words ? setWordShares(shown, !growing) : asBoundNearOne(tokenCoverage, wanted);
   if (pin && top === pin) setShares([...shown, pin], [pin]);
   const certain = shown.every(row => !row.share.atLeast), rows = shown.filter(row => row !== top);
   // Lower bounds say little of which word is likelier: the server's order does.

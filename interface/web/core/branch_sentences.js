@@ -17,7 +17,11 @@ export const REFUSAL = 'That branch was for another text: it was not inserted.';
 /** What stands in place of the rows until the next word is guessed. */
 export const GUESS_FIRST = 'The rows are hidden: guess the next word first, or skip the guess.';
 
-/** @typedef {{rows: ({pieces: (Pick<RowPiece, 'text'> & Partial<Pick<RowPiece, 'ids'>>)[], share?: Odds, pinned?: boolean, extra?: boolean} & Partial<Pick<Row, 'cut' | 'excludes'>>)[]}} Drawn */
+/**
+ * @typedef {{pieces: (Pick<RowPiece, 'text'> & Partial<Pick<RowPiece, 'ids'>>)[], share?: Odds, pinned?: boolean, extra?: boolean}
+ *   & Partial<Pick<Row, 'cut' | 'excludes'>>} DrawnPieces
+ */
+/** @typedef {{rows: DrawnPieces[]}} Drawn */
 
 /**
  * Whether a row continues the last word of the text.
@@ -319,7 +323,8 @@ export function costFigures({cost, alone}, ahead) {
 
 /**
  * What a row's share is, where it stands. Tokens are counted as they can be seen: as buttons.
- * @param {{share: Odds, apart: number, pieces: (Pick<RowPiece, 'ids' | 'ends' | 'tokens'> & {text?: string})[], next_word?: Row['next_word'], ended?: boolean}} row
+ * @param {Pick<Row, 'share' | 'apart'> & Partial<Pick<Row, 'next_word' | 'ended'>>
+ *   & {pieces: (Pick<RowPiece, 'ids' | 'ends' | 'tokens'> & {text?: string})[]}} row
  * @param {string} [letters] of the word that the row continues
  */
 export function shareLabel({share, apart, pieces, next_word: word, ended = false}, letters = '') {
@@ -544,7 +549,8 @@ function announcedRow({pieces, pinned, apart = 0}, before) {
 /**
  * What a screen reader says of a settled view: the row that is the rest of what was chosen, where the model did not predict it; the
  * coverage, the text of each other row, and the odds of the word that the rows go towards.
- * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>> & {rows: (Partial<Pick<Row, 'apart' | 'branch' | 'extra' | 'cut' | 'excludes'>> & SpokenRow)[]}} drawn
+ * @param {Pick<DrawnView, 'count' | 'coverage'> & Partial<Pick<DrawnView, 'wanted' | 'given' | 'wordError' | 'word' | 'growing'>>
+ *   & {rows: (Partial<Pick<Row, 'apart' | 'branch' | 'extra' | 'cut' | 'excludes'>> & SpokenRow)[]}} drawn
  * @param {string} [before] the end of the text before the rows
  */
 export function announcementSentence({count, coverage, rows, wanted = {}, ...drawn}, before = '') {

@@ -60,7 +60,10 @@ import {withConfirmation, withRows, withSentence} from './confirmations.js';
  * @typedef {{type: 'show', detail: ShowDetail} | {type: 'expect', revision: number, textChanged?: boolean}
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
- *   | {type: 'follow', edit: RowEdit | null, undone?: boolean, redone?: boolean} | ({type: 'confirm'} & Confirmation) | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null} | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
+ *   | {type: 'follow', edit: RowEdit | null, undone?: boolean, redone?: boolean} | ({type: 'confirm'} & Confirmation)
+ *   | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'}
+ *   | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null}
+ *   | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
 
 const PAUSED = 'Branching is paused. “Go on”, or Alt+P, continues it.';
@@ -134,7 +137,10 @@ function show(state, {revision = state.expectedRevision, view: given, state: sta
   // What Tab inserts stays announced while the rows of the same text grow.
   const tabAnnouncement = revision > state.expectedRevision || WITHOUT_GREY_TEXT.includes(status) ? '' : state.tabAnnouncement;
   /** @type {BranchViewState} */
-  let next = {...state, expectedRevision: revision, textChanged: !view && (state.textChanged || revision > state.expectedRevision), refusal, tabAnnouncement, status: {state: status, note, reading}};
+  let next = {
+    ...state, expectedRevision: revision, textChanged: !view && (state.textChanged || revision > state.expectedRevision), refusal,
+    tabAnnouncement, status: {state: status, note, reading},
+  };
   if (status === 'empty' && !view) {
     next = withoutRows(next);
   } else if (view) {
@@ -432,7 +438,8 @@ export function describe(state, target) {
  * The line under the rows: a refusal, what is pointed at, or a sentence about the whole; and the progress beside it.
  * @param {BranchViewState} state
  * @returns {{sentence: string, progress: string, bannable: boolean, editable: boolean, own?: string, isPart?: boolean, ofRows?: boolean}}
- *   `own`: the token that can be banned; `isPart`: whether that is only a part of a word; `ofRows`: whether the sentence only explains the rows, or says that they are computed
+ *   `own`: the token that can be banned; `isPart`: whether that is only a part of a word; `ofRows`: whether the sentence only
+ *   explains the rows, or says that they are computed
  */
 export function noteOf(state) {
   const {refusal, awaited, status, drawn, shown} = state, pointed = describe(state, state.pointed);
@@ -443,7 +450,9 @@ export function noteOf(state) {
   if (status.state === 'thinking' && !status.note && drawn.count && isBeforeChange(state)) {
     return {sentence: NEW_ROWS_COMING, progress: progressSentence(status.reading, null), bannable: false, editable: false, ofRows: true};
   }
-  return {sentence: summarySentence(status, drawn, shown?.view.seen_from, state.readOnly), progress: progressOf(state), bannable: false, editable: false, ofRows: ['settled', 'thinking'].includes(status.state) && !status.note};
+  const sentence = summarySentence(status, drawn, shown?.view.seen_from, state.readOnly);
+  const ofRows = ['settled', 'thinking'].includes(status.state) && !status.note;
+  return {sentence, progress: progressOf(state), bannable: false, editable: false, ofRows};
 }
 
 /** @param {BranchViewState} state */

@@ -263,8 +263,9 @@ const MOST_LABELS = 4;
 
 /**
  * The labels of the likeliest beginnings in *Everything else*, at most `MOST_LABELS`, for one line. Beginnings of white space alone,
- * and those with which a row begins too, are named only if there are no others. Each of the `labels` but the first begins with a comma. `more` is “and more”, to be shown after them, or empty if the labels
- * name all. `spoken` is the line as a screen reader is to say it.
+ * and those with which a row begins too, are named only if there are no others. Each of the `labels` but the first begins with a
+ * comma. `more` is “and more”, to be shown after them, or empty if the labels name all. `spoken` is the line as a screen reader is
+ * to say it.
  * @param {(Pick<DrawnOther, 'text' | 'end' | 'odds' | 'otherwise' | 'joined'> & {next_word?: object})[]} others
  * @param {string} [typed] the end of the text before them
  */

@@ -22,7 +22,8 @@ export const rowOfGuess = (rows, texts) => rows.findIndex(row => texts.includes(
 /**
  * The probability of a guess. Where its word is the next word of a row, or of an entry of *Everything else*, it is the share
  * of that, as far as that is known: two searches find it, each with an error of its own, and the page shows one figure.
- * @param {{rows: (Pick<DrawnRow, 'pieces'> & Partial<Pick<DrawnRow, 'share' | 'next_word'>>)[], others: Pick<DrawnOther, 'text' | 'next_word' | 'odds'>[]}} drawn
+ * @param {{rows: (Pick<DrawnRow, 'pieces'> & Partial<Pick<DrawnRow, 'share' | 'next_word'>>)[],
+ *   others: Pick<DrawnOther, 'text' | 'next_word' | 'odds'>[]}} drawn
  * @param {GuessOdds} odds
  */
 export function probabilityOfGuess({rows, others}, {probability, texts}) {
@@ -75,7 +76,8 @@ export function rowPhrase(rows, texts, guess, probability) {
   if (longer) return `not a row of its own: only as the beginning of ${quotedText(longer.word)}, row ${longer.row + 1}`;
   if (own < 0) return 'not among the rows';
   const isWhole = rows[own].ended || rows[own].pieces.some(piece => piece.ends >= 1);
-  const {share} = rows[own], countsMore = probability !== undefined && share && share.p > probability && formatPercent(share) !== formatPercent({p: probability});
+  const {share} = rows[own], isLess = probability !== undefined && share && share.p > probability;
+  const countsMore = isLess && formatPercent(share) !== formatPercent({p: probability});
   return `row ${own + 1}${isWhole ? '' : ', where the word may go on'}${countsMore ? ', whose share counts all words that begin with its first token' : ''}`;
 }
 

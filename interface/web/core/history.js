@@ -326,7 +326,8 @@ export class EditHistory {
    */
   #stateAt(position, state) {
     const then = this.#textAt(position, state);
-    return {...then, authors: agreeWithSpans(this.#authorsAt(position, state), then.spans), caret: this.steps[position - 1]?.after ?? /** @type {Span} */ ([0, 0])};
+    const authors = agreeWithSpans(this.#authorsAt(position, state), then.spans);
+    return {...then, authors, caret: this.steps[position - 1]?.after ?? /** @type {Span} */ ([0, 0])};
   }
 
   /**
@@ -390,7 +391,8 @@ export class EditHistory {
    */
   #fromHere(state, entry) {
     const then = this.#stateAt(entry.at, state), {caret, time, context, accepted} = entry;
-    return {caret, time, context, ...(accepted ? {accepted} : {}), ...changeOfState(this.#stateAt(this.position, state), restoredState(then, entry)), at: this.position};
+    const change = changeOfState(this.#stateAt(this.position, state), restoredState(then, entry));
+    return {caret, time, context, ...(accepted ? {accepted} : {}), ...change, at: this.position};
   }
 
   /**

@@ -22,8 +22,8 @@ function stretchesOf(text, piece, written) {
 }
 
 /**
- * The texts of a moment's line: what stood before, and its piece, whole and in stretches, with a space between them only where one stands in the document, or behind the name of
- * who sent a message.
+ * The texts of a moment's line: what stood before, and its piece, whole and in stretches, with a space between them only where one
+ * stands in the document, or behind the name of who sent a message.
  * @param {Pick<Moment, 'before' | 'text'> & Partial<Pick<Moment, 'earlier' | 'written'>>} moment
  */
 export function momentTexts({before, text, earlier, written = []}) {

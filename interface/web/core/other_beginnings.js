@@ -38,7 +38,8 @@ export function otherBeginnings(view, rows, odds) {
     const key = entry.ids.join(' ');
     if (found.has(key) || rows.some(row => beginsWith(row.ids, entry.ids))) continue;
     const figures = odds({...entry, at: entry.at ?? [0]});
-    found.set(key, {other: {...entry, ...(entry.next_word && {next_word: undefined}), odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)}, known: entry.ids.slice(0, knownSize(figures))});
+    const other = {...entry, ...(entry.next_word && {next_word: undefined}), odds: oddsOfKnown(figures), raw: sumOf(entry.logprobs)};
+    found.set(key, {other, known: entry.ids.slice(0, knownSize(figures))});
   }
   const others = [...withoutCounted([...found.values()], rows), ...otherWaysOn(rows)];
   // Of equal odds, as of all that temperature 0 or top-p excludes, the model's own decide.

@@ -104,7 +104,8 @@ const addOdds = (odds, text, more) => { odds.set(text, oddsOfAny([odds.get(text)
 function storedView({text, beginnings, odds}, before) {
   let same = 0;
   while (same < before.length && text[same] === before[same]) same += 1;
-  return {same, text: text.slice(same), beginnings: beginnings.map(one => storedOdds(one.text, one.odds)), odds: [...odds].map(([path, own]) => storedOdds(path, own))};
+  const stored = {beginnings: beginnings.map(one => storedOdds(one.text, one.odds)), odds: [...odds].map(([path, own]) => storedOdds(path, own))};
+  return {same, text: text.slice(same), ...stored};
 }
 
 /** @type {(text: string, odds: Odds) => StoredOdds} */

@@ -102,7 +102,8 @@ function addSeen(node, {beginnings, odds}, accepted) {
   /** @type {Map<TreeNode, string>} the text that a child's odds are those of */
   const known = new Map();
   for (const child of led) {
-    const own = odds.get(child.text), taken = own || !accepted.includes(child.text) ? undefined : beginnings.find(({text}) => beginsWithWords(child.text, text));
+    const own = odds.get(child.text), isAccepted = accepted.includes(child.text);
+    const taken = own || !isAccepted ? undefined : beginnings.find(({text}) => beginsWithWords(child.text, text));
     child.odds = own ?? (taken && !taken.odds.atLeast ? {...taken.odds, bound: true} : null);
     if (child.odds) known.set(child, taken?.text ?? child.text);
   }

@@ -72,7 +72,10 @@ export class AcceptingByKeys {
     }, SLOWEST_PAINT);
   }
 
-  /** Accept the ghost text as far as it was announced, or say that it is new and announce it: nobody who does not see it should insert it unheard. False if there is none. */
+  /**
+   * Accept the ghost text as far as it was announced, or say that it is new and announce it: nobody who does not see it should insert
+   * it unheard. False if there is none.
+   */
   #acceptGhost() {
     if (!this.ghost.text) return false;
     if (this.ghost.accept(this.keyed().branchView.announcedTab())) return true;

@@ -7,7 +7,8 @@ const row = (depth, more = {}) => ({
   depth, rows: depth === 1 ? 1 : 5, equal: true, difference: 1.5e-5, relative_difference: 8e-7, compared: 'logit', bound: 1e-5, other_tokens: 0,
   cached_seconds: 0.5 * depth, cached_cpu_seconds: depth, cached_passes: depth, cached_tokens: 2 + 5 * (depth - 1), cached_joules: 3 * depth,
   uncached_seconds: 2 * depth, uncached_cpu_seconds: 4 * depth, uncached_passes: depth, uncached_tokens: 12 * depth, uncached_joules: 12 * depth,
-  cache_bytes: 1_500_000, cached_seconds_least: 0.5 * depth, cached_seconds_most: 0.5 * depth, uncached_seconds_least: 2 * depth, uncached_seconds_most: 2 * depth, runs: 1, ...more,
+  cache_bytes: 1_500_000, cached_seconds_least: 0.5 * depth, cached_seconds_most: 0.5 * depth,
+  uncached_seconds_least: 2 * depth, uncached_seconds_most: 2 * depth, runs: 1, ...more,
 });
 // Without what keeps figures and units on one line.
 const said = texts => texts.map(text => (Array.isArray(text) ? said(text) : text.replaceAll('\u00a0', ' ')));

@@ -102,7 +102,8 @@ test('the score counts right answers, and neither wrong ones nor those that were
 });
 
 test('both questionnaires are counted against the same questions', () => {
-  const right = rightChoices(QUESTIONS), two = right.map((choice, index) => (index < 2 ? choice : NONE)), five = right.map((choice, index) => (index ? choice : NONE));
+  const right = rightChoices(QUESTIONS), two = right.map((choice, index) => (index < 2 ? choice : NONE));
+  const five = right.map((choice, index) => (index ? choice : NONE));
   assert.equal(comparisonSentence({before: {choices: two, done: true}, after: {choices: five, done: true}}), '2 of 6 before, 5 of 6 after');
   assert.equal(comparisonSentence({before: {choices: two, done: false}, after: {choices: right, done: true}}), 'Not answered before, 6 of 6 after');
 });

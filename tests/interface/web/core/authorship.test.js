@@ -65,8 +65,9 @@ test('runs that agree with the spans stay; the others become chosen or earlier',
 test('a change with authors leads to the text and to all of its authors', () => withDice(400, dice => {
   const from = {text: dice.text(8)}, to = {text: dice.chance(0.5) ? applyChange(from.text, dice.change(from.text)) : dice.text(8)};
   for (const state of [from, to]) state.authors = someRuns(dice, state.text.length);
-  if (dice.chance(0.3)) to.authors = runsAfterChange(from.authors, changeBetween(from.text, to.text), someRuns(dice, changeBetween(from.text, to.text).inserted.length));
-  const smallest = changeBetween(from.text, to.text), change = changeWithAuthors(from, to, smallest), {start, inserted} = change;
+  const smallest = changeBetween(from.text, to.text);
+  if (dice.chance(0.3)) to.authors = runsAfterChange(from.authors, smallest, someRuns(dice, smallest.inserted.length));
+  const change = changeWithAuthors(from, to, smallest), {start, inserted} = change;
   assert.equal(applyChange(from.text, change), to.text);
   assert.deepEqual(unitsOf(runsAfterChange(from.authors, change, runsWithin(to.authors, start, start + inserted.length))), unitsOf(to.authors));
   assert.ok(start <= smallest.start && start + change.removed.length >= smallest.start + smallest.removed.length);

@@ -417,7 +417,9 @@ function replacingView(dice, {changed = false} = {}) {
   ];
   const total = ({logprobs}) => logprobs.reduce((all, one) => all + one, 0);
   ways.sort((one, other) => total(other) - total(one));
-  const branch = ({ids, logprobs, at}) => ({ids, logprobs, at, pieces: [{text: String(ids.at(-1)), tokens: ids.length, ends: 1}], ended: false, healed: true, repeats: false});
+  const branch = ({ids, logprobs, at}) => ({
+    ids, logprobs, at, pieces: [{text: String(ids.at(-1)), tokens: ids.length, ends: 1}], ended: false, healed: true, repeats: false,
+  });
   const rest = ({ids, logprobs, at}) => ({ids, logprobs, at, text: String(ids.at(-1)), end: false});
   const nodes = [packed(first.filter(Number.isFinite)), packed(after)];
   const view = {

@@ -28,7 +28,8 @@ test('columns of a file are two to four, and wrong fields count as none', () => 
   assert.deepEqual(columnsFrom([{instruction: 5, temperature: 'hot'}, {instruction: 'a'.repeat(5000), temperature: 3, more: 1}]), [
     {instruction: '', temperature: null}, {instruction: 'a'.repeat(4000), temperature: null},
   ]);
-  assert.deepEqual(columnsFrom([{temperature: 0}, {temperature: 2}, {temperature: -0.1}, {temperature: NaN}]).map(column => column.temperature), [0, 2, null, null]);
+  const columns = columnsFrom([{temperature: 0}, {temperature: 2}, {temperature: -0.1}, {temperature: NaN}]);
+  assert.deepEqual(columns.map(column => column.temperature), [0, 2, null, null]);
   for (const wrong of [undefined, null, 'ab', {}, [], [{}], [{}, {}, {}, {}, {}], [{}, null], [{}, 'x'], [{}, []]]) assert.equal(columnsFrom(wrong), null);
   assert.equal(columnsFrom([{}, {}, {}, {}]).length, 4);
 });

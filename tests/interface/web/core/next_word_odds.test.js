@@ -122,7 +122,8 @@ test('at other temperatures a view has rows and odds of tokens, also where the l
 
 test('while rows grow, a share that is not known yet has no figure, nor has what the rows hold together', () => {
   const view = wordView();
-  view.branches.forEach((branch, index) => { branch.next_word = {...branch.next_word, ...[{share: 0.43, error: 0.43}, {share: 0.44, error: 0.43}, {share: 0.2, error: 0}][index]}; });
+  const known = [{share: 0.43, error: 0.43}, {share: 0.44, error: 0.43}, {share: 0.2, error: 0}];
+  view.branches.forEach((branch, index) => { branch.next_word = {...branch.next_word, ...known[index]}; });
   const figures = growing => {
     const {rows, coverage, rest} = shapeRows(view, {odds: 'words'}, null, growing);
     return [...rows.map(({share}) => share), coverage, rest].map(odds => formatKnown(odds).replaceAll('\u00a0', ' '));

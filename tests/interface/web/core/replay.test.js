@@ -13,7 +13,8 @@ class Writing {
 
   change(start, removed, inserted, {kind = 'paste', wait = 60_000, marks = [], ...more} = {}) {
     this.time += wait;
-    const after = [start + inserted.length, start + inserted.length], step = {start, removed, inserted, before: [start, start], after, kind, time: this.time, ...more};
+    const after = [start + inserted.length, start + inserted.length];
+    const step = {start, removed, inserted, before: [start, start], after, kind, time: this.time, ...more};
     const text = this.state.text.slice(0, start) + inserted + this.state.text.slice(start + removed.length);
     this.state = {text, spans: this.history.add(step, this.state, {marks})};
     this.texts.push(text);

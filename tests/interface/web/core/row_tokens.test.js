@@ -58,7 +58,8 @@ test('a share is that of the buttons up to where the row differs from all others
 });
 
 test('a row is a part of a word if it has one word alone and nothing says that this ends', () => {
-  const piece = (text, ends = 0) => ({text, ends}), row = (pieces, more = {}) => ({branch: {}, pieces, ids: [1], share: {p: 0.1}, ended: false, repeats: false, unsaid: 0, ...more});
+  const piece = (text, ends = 0) => ({text, ends});
+  const row = (pieces, more = {}) => ({branch: {}, pieces, ids: [1], share: {p: 0.1}, ended: false, repeats: false, unsaid: 0, ...more});
   assert.equal(isPartOfWord(row([piece(' n')])), true);
   assert.equal(isPartOfWord(row([piece(' n'), piece('ew')])), true);
   for (const whole of [[piece(' n', 1)], [piece(' n'), piece(' sea')], [piece(' n'), piece(',')], [piece(',')], [piece('字')], []]) assert.equal(isPartOfWord(row(whole)), false);

@@ -63,7 +63,8 @@ test('a river fills its column, and a bar stands where the odds begin anew', () 
 
 // The boxes that the texts of a node fill, with the parts of letters below the base line.
 function textBoxes(laid) {
-  const {x, label, figure} = textPositions(laid), box = (text, size, base) => ({left: x, right: x + labelWidth(text, size), top: base - 0.8 * size, bottom: base + 0.2 * size});
+  const {x, label, figure} = textPositions(laid);
+  const box = (text, size, base) => ({left: x, right: x + labelWidth(text, size), top: base - 0.8 * size, bottom: base + 0.2 * size});
   return [box(laid.label, 15, label), ...(laid.figure ? [box(laid.figure, 13, figure)] : [])];
 }
 
@@ -80,7 +81,9 @@ test('no river runs through a label or its odds', () => {
   withDice(40, dice => {
     const {nodes, links} = layoutTree(randomTree(dice), {river: true}), texts = nodes.flatMap(textBoxes);
     const over = (box, {x, y, width, height}) => box.left < x + width && x < box.right && box.top < y + height - 0.01 && y + 0.01 < box.bottom;
-    for (const rectangle of nodes.flatMap(riverRectangles)) for (const box of texts) assert.ok(!rectangle.height || !over(box, rectangle), JSON.stringify([box, rectangle]));
+    for (const rectangle of nodes.flatMap(riverRectangles)) {
+      for (const box of texts) assert.ok(!rectangle.height || !over(box, rectangle), JSON.stringify([box, rectangle]));
+    }
     for (const point of links.filter(({w1}) => w1).flatMap(bandOf)) {
       for (const {left, right, top, bottom} of texts) assert.ok(point.x <= left || point.x >= right || point.top >= bottom || point.bottom <= top);
     }
