@@ -39,6 +39,7 @@ export class AcceptingByKeys {
     box.addEventListener('blur', () => dispatch(this.keyed(), 'announceTab', {text: null}));
     box.addEventListener('focus', () => this.announceTab());
     branches.addEventListener('point', () => this.announceTab());
+    draft.addEventListener('caret', () => this.announceTab());   // it may be back at the end, where the rows are known
     this.#tabLeadsOn = listenToTextKeys({box, draft, actions: {
       word: branch => this.#accept(branch, this.keyed().branchView.nextWord(branch)),
       whole: branch => this.#acceptWhole(branch),

@@ -222,3 +222,18 @@ def test_the_list_of_the_history_follows_a_text_that_changes_behind_it(visit: Vi
     expect(entries).to_have_count(1)
     entries.first.locator("button").click()
     assert visit.text == text
+
+
+@pytest.mark.parametrize("text", ["The old keeper", "The old keeper saw", "The old keeper saw the ship"])
+def test_tab_inserts_the_grey_text_after_a_click_into_the_text_and_a_key_back_to_its_end(
+    tiny: Visit, text: str
+) -> None:
+    page, box = tiny.page, tiny.page.locator("#document textarea")
+    tiny.fill(text)
+    tiny.wait_until_settled()
+    page.locator("#copy").click()
+    box.click(position={"x": 60, "y": 20})
+    page.keyboard.press("Control+End")
+    page.wait_for_timeout(1000)
+    page.keyboard.press("Tab")
+    expect(box).not_to_have_value(text)
