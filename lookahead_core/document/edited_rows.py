@@ -32,15 +32,24 @@ def with_edited_rows(
     for last in steps:
         yield last
     result, checked_options = last.result, LookaheadOptions.of(options)
-    banned = frozenset(checked_options.banned)
+    banned, before = frozenset(checked_options.banned), list[Branch]()
     for row, edit in edits:
         if banned_token_id(document, edit, banned) is not None:
             continue
         for edited in edit_steps(document, edit, checked_options, most):  # noqa: B007
             yield last
         assert edited is not None
-        result = _replaced(result, row, edited)
+        before.append(replace(edited, earlier_edits=_earlier_edits(edited, before)))
+        result = _replaced(result, row, before[-1])
     yield LookaheadStep(last.tokens_read, 0, lambda: result)
+
+
+def _earlier_edits(edited: Branch, before: Sequence[Branch]) -> tuple[tuple[int, int], ...]:
+    """Return, in order, the tokens of the texts that edits `before` this one inserted and that `edited` still has."""
+    assert edited.edited_tokens is not None
+    start, ids = edited.edited_tokens[0], edited.token_ids
+    spans = {one.edited_tokens: one.token_ids for one in before if one.edited_tokens is not None}
+    return tuple(sorted(span for span, own in spans.items() if span[1] <= start and own[: span[1]] == ids[: span[1]]))
 
 
 def banned_token_id(document: Document, edit: BranchEdit, banned: frozenset[int]) -> int | None:

@@ -77,6 +77,8 @@ class Branch:
     """The tokens that hold the word of the option `towards`, as [start, end); None if the branch reaches none."""
     edited_tokens: tuple[int, int] | None = field(default=None, repr=False)
     """The tokens of the text that `Document.continue_branch` inserted, as [start, end); None for other branches."""
+    earlier_edits: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    """The tokens of texts that earlier edits of the same branch had inserted before that text, each as [start, end)."""
 
     @property
     def text(self) -> str:

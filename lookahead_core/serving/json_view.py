@@ -33,7 +33,8 @@ def lookahead_as_json(
     it is set. With `towards`, `word` has the fields of `Lookahead.word`, and branches that reach the word have `word`,
     its tokens. With token healing `typed` is the re-opened token: its `id`, its `logprob` among the tokens that begin
     with its text, and in `at` the indexes of the prediction of this token and of that of the token after it. An edited
-    branch has `edited`, the tokens of the text put in. With `odds="words"` each branch and each entry of `rest` has
+    branch has `edited`, the tokens of the text put in, and `earlier_edits`, those of texts put in before it, if any.
+    With `odds="words"` each branch and each entry of `rest` has
     `next_word`: `share`, `error` (its maximum error), and for a branch the word's `text` and `tokens`, the number of
     the branch's tokens that spell it.
     """
@@ -92,6 +93,7 @@ def _branch_as_json(branch: Branch, indexes: dict[int, int]) -> dict[str, Any]:
         "repeats": branch.repeats,
         **({} if branch.word_tokens is None else {"word": list(branch.word_tokens)}),
         **({} if branch.edited_tokens is None else {"edited": list(branch.edited_tokens)}),
+        **({"earlier_edits": [list(span) for span in branch.earlier_edits]} if branch.earlier_edits else {}),
         **_next_word(branch),
     }
 

@@ -180,6 +180,29 @@ def test_a_row_edited_twice_is_shown_once_when_a_ban_has_changed_its_continuatio
     assert [row.token_ids for row in rows if not row.edited_tokens] == [row for row in others if row != plain]
 
 
+def test_a_row_edited_twice_names_the_tokens_of_both_texts_unless_the_second_replaces_the_first(
+    tiny_model: Model,
+) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    options: dict[str, Any] = {"k": 3, "depth": 5}
+    plain = document.lookahead(**options).branches[1]
+    first = BranchEdit(plain.token_ids[: plain.pieces[0].tokens], " old")
+
+    def edited(*edits: tuple[tuple[int, ...], BranchEdit]) -> Branch:
+        (*_, last) = with_edited_rows(document, document.lookahead_steps(**options), edits, options, 9)
+        return last.result.branches[1]
+
+    once = edited((plain.token_ids, first))
+    assert once.edited_tokens is not None and once.earlier_edits == ()
+    kept = next(piece.tokens for piece in once.pieces if piece.tokens > once.edited_tokens[1])
+    later = BranchEdit(once.token_ids[:kept], " sky")
+    twice = edited((plain.token_ids, first), (once.token_ids, later))
+    assert twice.earlier_edits == (once.edited_tokens,)
+    assert twice.edited_tokens is not None and twice.edited_tokens[0] == kept
+    again = edited((plain.token_ids, first), (once.token_ids, BranchEdit(first.before, " sky")))
+    assert again.earlier_edits == ()
+
+
 def test_an_edit_whose_text_has_a_banned_token_leaves_the_rows_as_they_are_without_it(tiny_model: Model) -> None:
     document = Document(tiny_model, "Once upon a time.")
     plain = document.lookahead(k=3, depth=4).branches[1].token_ids

@@ -279,7 +279,7 @@ function makePieces(branch, length, figures) {
     const isIn = span => Boolean(span && tokens > span[0] && tokens - ids.length < span[1]);
     return {
       text, tokens, ends, ids, odds: oddsOfAll(own), upTo: oddsOfAll(figures.slice(0, tokens)), unsaid: unsaidBefore(text, ids, typed),
-      isWord: isIn(branch.word), isEdited: isIn(branch.edited),
+      isWord: isIn(branch.word), isEdited: [branch.edited, ...(branch.earlier_edits ?? [])].some(isIn),
     };
   });
 }

@@ -103,9 +103,13 @@ function remainderAfter({branch, nodes}, tokens) {
   };
 }
 
-/** @type {(branch: Branch, tokens: number) => {edited?: Span}} what of the written part comes after the first tokens, as a field */
-const editedAfter = ({edited}, tokens) =>
-  (edited && edited[1] > tokens ? {edited: [Math.max(0, edited[0] - tokens), edited[1] - tokens]} : {});
+/** @type {(branch: Branch, tokens: number) => {edited?: Span, earlier_edits?: Span[]}} what of the written parts comes after the first tokens, as fields */
+function editedAfter({edited, earlier_edits: earlier = []}, tokens) {
+  /** @type {(span: Span) => Span} */
+  const moved = ([from, to]) => [Math.max(0, from - tokens), to - tokens];
+  const left = earlier.filter(([, to]) => to > tokens).map(moved);
+  return {...(edited && edited[1] > tokens ? {edited: moved(edited)} : {}), ...(left.length ? {earlier_edits: left} : {})};
+}
 
 /**
  * The index of the piece that completes a row's first word: the last piece if none does, -1 if there are no pieces.

@@ -106,7 +106,7 @@ function changingRow(row, {before, text}) {
 export function editedPosition(rows, edit) {
   const {before} = edit, text = edit.text.trim();
   const line = rows.findIndex(({branch, pieces}) => branch.edited?.[0] === before.length && before.every((id, index) => branch.ids[index] === id)
-    && pieces.filter(piece => piece.isEdited).map(piece => piece.text).join('').trim().startsWith(text));
+    && pieces.filter(piece => piece.isEdited && piece.tokens > before.length).map(piece => piece.text).join('').trim().startsWith(text));
   return line < 0 ? null : {line, column: rows[line].pieces.findLastIndex(piece => piece.isEdited)};
 }
 

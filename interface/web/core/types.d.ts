@@ -49,6 +49,8 @@ export interface Branch {
   word?: Span;
   /** The tokens of a text that the person has put in, as [start, end). */
   edited?: Span;
+  /** The tokens that the person had written into it before, each as a span. */
+  earlier_edits?: Span[];
 }
 
 /** How likely the text is to reach a word within so many tokens: bounds of the probability. */

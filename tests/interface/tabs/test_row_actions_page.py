@@ -575,6 +575,25 @@ def test_below_the_field_of_a_change_stands_which_keys_end_it(visit: Visit) -> N
     expect(keys).to_have_count(0)
 
 
+def test_both_changes_of_a_row_stay_marked_and_count_as_written(visit: Visit) -> None:
+    write(visit)
+    change(visit, "Alt+ArrowDown")
+    visit.wait_until_settled()
+    press(visit, "ArrowRight", "ArrowRight", "F2")
+    visit.page.locator(".row-editor").fill("sky")
+    press(visit, "Enter")
+    edited = visit.page.locator("#branches [data-edited]")
+    expect(edited.filter(has_text="y").last).to_be_visible()
+    visit.wait_until_settled()
+    marked = "".join(edited.evaluate_all("all => all.map(one => one.dataset.text)"))
+    assert "never" in marked and "sky" in marked
+    press(visit, "Enter")
+    visit.wait_until_settled()
+    chosen = "".join(visit.page.locator(".mirror .chosen").all_text_contents())
+    assert "never" in visit.text and "sky" in visit.text
+    assert "never" not in chosen and "sky" not in chosen
+
+
 def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
     write(visit)
     undo, edited = visit.page.locator("#undo"), visit.page.locator("#branches [data-edited]")

@@ -60,6 +60,16 @@ test('what the person has written into a row is marked in a choice of it, and in
   assert.ok(!('edited' in choiceOf(row, 0, 2).rest));
 });
 
+test('what was written into a row before its last change is marked too', () => {
+  const view = likelyView(1, 4);
+  Object.assign(view.branches[0], {edited: [3, 4], earlier_edits: [[1, 2]]});
+  const row = rowOf(view, 0), ends = row.pieces.map((_, index) => row.pieces.slice(0, index + 1).map(({text}) => text).join('').length);
+  assert.deepEqual(choiceOf(row, 0, 3).written, [[ends[0], ends[1]], [ends[2], ends[3]]]);
+  const {rest} = choiceOf(row, 0, 0);
+  assert.deepEqual([rest.edited, rest.earlier_edits], [[2, 3], [[0, 1]]]);
+  assert.ok(!('earlier_edits' in choiceOf(row, 0, 1).rest));
+});
+
 test('a choice has the log-probability of each stretch that is the row\'s own', () => {
   const view = likelyView(1, 5), [branch] = view.branches;
   branch.logprobs = [-1, -2, -4, -8, -16];

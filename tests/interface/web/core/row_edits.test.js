@@ -44,7 +44,7 @@ test('the changes of a text are its own steps, eight at most, without those that
   assert.equal(editsAfter(Array.from({length: 9}, () => step([1])), 'here', []).length, MOST_EDITS);
 });
 
-const row = (ids, edited, ...pieces) => ({branch: {ids, edited}, pieces: pieces.map(([text, isEdited]) => ({text, isEdited}))});
+const row = (ids, edited, ...pieces) => ({branch: {ids, edited}, pieces: pieces.map(([text, isEdited], index) => ({text, isEdited, tokens: index + 1}))});
 
 test('of a written word of several tokens the last one is found', () => {
   const rows = [row([1, 5, 6, 7], [1, 3], [' was', false], [' shimmer', true], ['ing', true], [' in', false])];
@@ -54,7 +54,7 @@ test('of a written word of several tokens the last one is found', () => {
 test('a changed row is found by what was kept before the change and by its text', () => {
   const rows = [
     row([9, 8], undefined, [' the', false]), row([1, 5, 6], [1, 2], [' a', false], [' never', true], [' more', false]),
-    row([2, 5], [1, 2], [' b', false], [' never', true]), row([7, 3], [0, 1], [' sky', true], [' is', false]),
+    row([2, 5], [1, 2], [' b', true], [' never', true]), row([7, 3], [0, 1], [' sky', true], [' is', false]),
   ];
   assert.deepEqual(editedPosition(rows, {before: [1], text: ' never'}), {line: 1, column: 1});
   assert.deepEqual(editedPosition(rows, {before: [2], text: ' never'}), {line: 2, column: 1});
