@@ -123,8 +123,11 @@ function focusOn(root, button) {
 
 /** @param {HTMLElement} root @param {HTMLElement} button */
 function moveTabStop(root, button) {
+  const list = root.querySelector('.others');
   for (const other of findAll(root, STOP)) other.tabIndex = -1;
   button.tabIndex = 0;
+  // By Tab the focus enters the list only from outside of it: see `listenToRowKeys`.
+  if (list instanceof HTMLElement) list.tabIndex = list.contains(button) ? -1 : 0;
 }
 
 /**
@@ -154,6 +157,11 @@ export function resetTabStop(root) {
  * @param {() => void} actions.leave for the keys that lead back to the text
  */
 export function listenToRowKeys(root, actions) {
+  // The list of other beginnings can be reached by Tab, since it scrolls; the focus goes on to the first of its buttons.
+  root.addEventListener('focusin', ({target}) => {
+    const list = /** @type {Element} */ (target), first = list.matches('.others:focus-visible') && list.querySelector('button');
+    if (first) focusOn(root, first);
+  });
   root.addEventListener('keydown', event => {
     const node = focusedButton(root);
     node?.removeAttribute('aria-describedby');   // also where the focus stays, on a button that a paint uses again

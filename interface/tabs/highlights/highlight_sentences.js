@@ -196,7 +196,7 @@ export function spokenDetails(word, fits, withFigures) {
     return [name, withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
   });
   const sentences = [
-    expectationSentence(word), withFigures && `${wordSummary(entry)}.`,
+    expectationSentence(word), withFigures && entry.rank !== null && `${wordSummary(entry)}.`,
     alternatives.length > 0 && `Alternatives${areLonger ? ', each or a longer word' : ''}: ${alternatives.join('; ')}.`,
     alternatives.some(one => one.endsWith(', fits')) && 'Where one fits, your next words can stay.',
   ];

@@ -33,12 +33,12 @@ export const verdictOf = ({equal}, settled) => (!equal ? 'No, the predictions di
 export function verdictSentence(view) {
   const {steps, equal} = view, {bound, compared} = lastRow(view), values = `${compared === 'logit' ? 'logits' : 'log-probabilities'} with the cache and without it`;
   const first = steps.find(row => !row.equal), limit = `Up to ${figure(100 * bound)} % is rounding`;
-  if (!equal) return `The ${values} differ first at depth ${first?.depth}, by ${percent(first?.relative_difference ?? null)} of the ${scaleName(compared)}. ${limit}, so one of the two is wrong.`;
+  if (!equal) return `The ${values} differ first at depth ${first?.depth}, by ${percent(first?.relative_difference ?? null)}. ${limit}, so one of the two is wrong.`;
   const worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
   const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
-  const likeliest = others ? `In ${formatCount(others, 'prediction')} rounding makes another token the likeliest: a text written without the cache can become another one.`
+  const likeliest = others ? `In ${formatCount(others, 'prediction')} two tokens are so close that rounding decides which is the likeliest: from there on the two texts can differ.`
     : 'The likeliest token is the same in all of them.';
-  return `In ${predictions} the ${values} differ by at most ${percent(worst)} of the ${scaleName(compared)}. ${limit}, so both are right. ${likeliest}`;
+  return `In ${predictions} the ${values} differ by at most ${percent(worst)}. ${limit}, so both are right. ${likeliest}`;
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */

@@ -125,6 +125,7 @@ export function questionnaireElements(when, progress, {choose, handIn}) {
       handIn();
       return;
     }
+    fields[open].append(missing);   // in sight where the page scrolls to
     missing.textContent = `Question ${open + 1} has no answer yet.`;
     fields[open].querySelector('input')?.focus();
   });

@@ -1,5 +1,6 @@
 // The controls of passes that are shown one after the other: a slider, the pass before and the next one, Play and Pause.
 import {find} from '../../web/ui/elements.js';
+import {spokenSentence} from '../../web/core/figures_and_labels.js';
 
 const BEAT = 1500;   // milliseconds of a pass while the passes are played
 
@@ -73,8 +74,8 @@ export class PassPlayer {
   /** Say what the pass is: on the page, as the slider's value, and aloud while the passes are played or a button shows it. @param {string} sentence */
   describe(sentence) {
     this.sentence.textContent = sentence;
-    this.slider.setAttribute('aria-valuetext', sentence);
-    if (this.isPlaying || this.#steps) this.announce(sentence);
+    this.slider.setAttribute('aria-valuetext', spokenSentence(sentence));
+    if (this.isPlaying || this.#steps) this.announce(spokenSentence(sentence));
   }
 
   pause() {

@@ -22,7 +22,7 @@ const NO_HOOKS = {
 };
 
 /** @type {Record<string, string>} */
-const SAVED = {saved: 'saved here, in this browser', saving: 'saving …', unsaved: 'not saved'};
+const SAVED = {saved: 'saved in this browser', saving: 'saving …', unsaved: 'not saved'};
 
 /**
  * @typedef {object} SheetParts

@@ -1,6 +1,7 @@
 // Addresses of tabs: a fragment such as `#lab-cache` opens the tab *Lab*, and in it the tab *Cache* if there is one.
 import {findAll} from './elements.js';
 import {orNull} from '../net/tab_storage.js';
+import {afterPaint} from './events.js';
 
 /**
  * The names of the tab in a fragment and of the one in it, in lower case; empty if it names none.
@@ -33,9 +34,10 @@ const TURN = 20;           // milliseconds between two looks for it
 export async function openLinkedTabs() {
   addEventListener('hashchange', openTabs);
   document.addEventListener('click', event => { if (event.isTrusted) nameTabInAddress(/** @type {Element} */ (event.target)); });
+  // Gradio opens a tab by its keys without a click.
+  document.addEventListener('keyup', event => { if (event.isTrusted && event.key !== 'Tab') afterPaint(nameFocusedTab); });
   document.addEventListener('click', followWithinPage);
   const kept = location.hash ? null : orNull(() => sessionStorage.getItem(STORED));
-  // Gradio opens a tab by its keys without a click.
   addEventListener('pagehide', keepTab);
   await (kept ? openTab(kept, () => !location.hash) : openTabs());
 }
@@ -99,6 +101,11 @@ function keepTab() {
 function nameTabInAddress(target) {
   const tab = target.closest('[role=tab]'), address = addressAfterClick(location.hash, tab ? nameOf(tab) : '', Boolean(tab?.closest('.inner')));
   if (address !== null) replaceFragment(address);
+}
+
+/** Do so after a key on a tab. */
+function nameFocusedTab() {
+  if (document.activeElement?.matches('[role=tab][aria-selected=true]')) nameTabInAddress(document.activeElement);
 }
 
 /** The tab of this name in lower case. @param {string} name */

@@ -21,11 +21,11 @@ test('the verdict answers the question of the form', () => {
 
 test('its sentence says how many predictions were compared and how far they differ', () => {
   assert.equal(verdictSentence(view(row(1), row(2, {relative_difference: 2e-6}))),
-    'In 6 predictions the logits with the cache and without it differ by at most 0.0002 % of the largest logit. Up to 0.001 % is rounding, so both are right. The likeliest token is the same in all of them.');
+    'In 6 predictions the logits with the cache and without it differ by at most 0.0002 %. Up to 0.001 % is rounding, so both are right. The likeliest token is the same in all of them.');
 });
 
 test('where another token is the likeliest, it is said why, and that a text may change though the cache is right', () => {
-  const close = 'rounding makes another token the likeliest: a text written without the cache can become another one.';
+  const close = 'two tokens are so close that rounding decides which is the likeliest: from there on the two texts can differ.';
   const sentence = verdictSentence(view(row(1), row(2, {other_tokens: 2}), row(3, {other_tokens: 1})));
   assert.ok(sentence.startsWith('In 11 predictions ') && sentence.endsWith(` so both are right. In 3 predictions ${close}`), sentence);
 });
@@ -33,13 +33,13 @@ test('where another token is the likeliest, it is said why, and that a text may 
 test('in bfloat16 log-probabilities are compared', () => {
   const half = {compared: 'log-probability', bound: 0.1};
   assert.match(verdictSentence(view(row(1, {...half, relative_difference: 0.05}))),
-    /the log-probabilities with the cache and without it differ by at most 5 % of the log-probability farthest from 0\. Up to 10 % is rounding, so both are right\./);
+    /the log-probabilities with the cache and without it differ by at most 5 %\. Up to 10 % is rounding, so both are right\./);
 });
 
 test('a verdict of No says at which depth the logits differ first', () => {
   const sentence = verdictSentence(view(row(1), row(2, {equal: false, difference: 3}), row(3, {equal: false, difference: 4})));
   assert.match(sentence, /^The logits with the cache and without it differ first at depth 2, by .* Up to 0\.001 % is rounding, so one of the two is wrong\.$/);
-  assert.match(verdictSentence(view(row(1, {equal: false, relative_difference: null}))), /by not a number of/);
+  assert.match(verdictSentence(view(row(1, {equal: false, relative_difference: null}))), /by not a number\./);
 });
 
 test('the costs are those of the last depth, with their ratios', () => {
