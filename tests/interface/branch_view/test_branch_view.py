@@ -1195,7 +1195,8 @@ def test_there_is_one_tab_stop_and_arrows_move_it(bench: Bench) -> None:
     assert bench.focused()[0] == "4"
     assert stops.count() == 1
     bench.press("Tab")
-    assert bench.page.evaluate("document.activeElement.className") == "others", "a list that keys scroll is a stop too"
+    assert bench.focused() == [None, None, "0"], "Tab leads into the list, which scrolls"
+    assert stops.count() == 1
     for name in ("terms", "costs"):
         bench.press("Tab")
         assert bench.page.evaluate("name => document.activeElement.matches(`.${name} summary`)", name)
