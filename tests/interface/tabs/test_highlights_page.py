@@ -1212,7 +1212,7 @@ def test_in_a_low_window_the_wheel_on_a_word_scrolls_its_card_to_the_end(tiny: V
 
 @in_a_browser
 @pytest.mark.parametrize("line", ["first", "last"])
-@pytest.mark.parametrize("scrolled", [0, 230])
+@pytest.mark.parametrize("scrolled", [0, 200])
 def test_in_a_low_window_a_click_on_a_word_moves_nothing_and_all_branches_are_in_sight(
     tiny: Visit, line: str, scrolled: int
 ) -> None:

@@ -162,6 +162,7 @@ def test_a_double_click_or_double_tap_on_a_token_of_the_tree_inserts_once(presse
     pressed.fill(text)
     pressed.wait_until_settled()
     page.locator("#controls .views label:has(input[value=tree])").click()
+    pressed.wait_until_settled()  # nodes are drawn anew while they grow
     for index in range(0, 12, 3):
         node = page.locator("#tree .node[data-state=ahead]").nth(index)
         node.scroll_into_view_if_needed()
