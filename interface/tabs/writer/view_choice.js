@@ -1,8 +1,10 @@
 // The choice of how branches are shown: as rows, or in another way. Each way is a radio button in the controls.
 /** @import {StoredSettings} from '../../web/core/types.d.ts' */
-import {DOUBLE_CLICK} from '../../web/ui/double_clicks.js';
 import {dispatch} from '../../web/ui/events.js';
 import {resetTabStop} from '../../branch_view/row_keys.js';
+
+// Milliseconds between the clicks of a double click, as systems have it. Quick clicks on tokens may be meant: they have a shorter limit.
+const DOUBLE_CLICK = 500;
 
 /**
  * The chosen view. It stands as `data-view` on the branches, whose style hides the rows for every value but `rows`.

@@ -1,7 +1,7 @@
 // Double clicks and double taps on tokens: the second click would insert what the first one has put in the same place.
 
 /** Milliseconds between the two clicks, at most: who reads what the first one has put there before clicking it takes longer. */
-export const DOUBLE_CLICK = 300;
+const DOUBLE_CLICK = 300;
 const DISTANCE = 24;    // pixels between them, at most: a finger does not meet one point twice
 
 export class DoubleClicks {

@@ -498,6 +498,7 @@ def test_as_many_columns_stand_side_by_side_as_the_window_has_room_for(
     compare.visit.type(PROMPT)
     compare.visit.wait_until_settled()  # on phones the controls are below the rows, and move as these appear
     compare.choose("compare")
+    compare.settle()  # the button is below the rows, and moves as they appear
     compare.page.get_by_role("button", name="Add a column").click()
     expect(compare.page.locator("#compare .compared")).to_have_count(3)
     compare.settle()
