@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from interface.server.callers import CALLER
-from lookahead_core.serving.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from lookahead_core.serving.scheduler import Scheduler
 
 T = TypeVar("T")
 
