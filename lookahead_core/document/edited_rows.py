@@ -48,8 +48,8 @@ def _earlier_edits(edited: Branch, before: Sequence[Branch]) -> tuple[tuple[int,
     """Return, in order, the tokens of the texts that edits `before` this one inserted and that `edited` still has."""
     assert edited.edited_tokens is not None
     start, ids = edited.edited_tokens[0], edited.token_ids
-    spans = {one.edited_tokens: one.token_ids for one in before if one.edited_tokens is not None}
-    return tuple(sorted(span for span, own in spans.items() if span[1] <= start and own[: span[1]] == ids[: span[1]]))
+    made = [(one.edited_tokens, one.token_ids) for one in before if one.edited_tokens is not None]
+    return tuple(sorted({span for span, own in made if span[1] <= start and own[: span[1]] == ids[: span[1]]}))
 
 
 def banned_token_id(document: Document, edit: BranchEdit, banned: frozenset[int]) -> int | None:

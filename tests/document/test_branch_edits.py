@@ -199,6 +199,11 @@ def test_a_row_edited_twice_names_the_tokens_of_both_texts_unless_the_second_rep
     twice = edited((plain.token_ids, first), (once.token_ids, later))
     assert twice.earlier_edits == (once.edited_tokens,)
     assert twice.edited_tokens is not None and twice.edited_tokens[0] == kept
+    other = document.lookahead(**options).branches[2]
+    elsewhere = BranchEdit(other.token_ids[: other.pieces[0].tokens], " old")
+    assert len(elsewhere.before) == len(first.before), "both changes are at the same place of their rows"
+    both = edited((plain.token_ids, first), (other.token_ids, elsewhere), (once.token_ids, later))
+    assert both.earlier_edits == (once.edited_tokens,)
     again = edited((plain.token_ids, first), (once.token_ids, BranchEdit(first.before, " sky")))
     assert again.earlier_edits == ()
 
