@@ -28,8 +28,8 @@ async def _answer(request: Request) -> Response:
     """Call the server function that the body names, and respond with its result as JSON.
 
     `RequestGate` has checked the body, and `SignIn` the account. The context has the request while the function runs,
-    as with Gradio's route: a visitor of shared GPUs is known by its headers. If the page
-    leaves, the function is cancelled.
+    as with Gradio's route: a visitor of shared GPUs is known by its headers. If the page disconnects before the result,
+    the function is cancelled.
     """
     fields = json.loads(await request.body())
     component: Any = request.app.get_blocks().blocks[fields["component_id"]]

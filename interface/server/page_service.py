@@ -125,7 +125,7 @@ class PageService:
         return None if page is None else await self.loader.scheduler.turn(page.session.tree, payers=CALLER.get().payers)
 
     async def _result_of(self, steps: Iterator[News | None]) -> News:
-        """Return the only result among the steps of a request that has no news: the others are None.
+        """Run the steps of a request that is answered once, and return its answer: the only step that is not None.
 
         Raises TooMuch once they have used up their model time; to cancel this stops them after the running one.
         """

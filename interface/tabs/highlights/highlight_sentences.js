@@ -2,8 +2,7 @@
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {
   bitsOfNats, capitalized, continuationLabel, continuedLetters, endsInWord, formatCount, formatNumber, formatOrdinal, formatPercent, isSigns,
-  labelAfter, quotedText,
-  spokenAfter, spokenLabel, spokenSentence, visibleText,
+  labelAfter, quotedText, spokenAfter, spokenLabel, spokenSentence, visibleText,
 } from '../../web/core/figures_and_labels.js';
 
 const FITTING_RATIO = 4;       // of the library: MAX_LIKELIHOOD_RATIO in lookahead_core/analysis/replacements.py

@@ -74,8 +74,9 @@ export class PassPlayer {
   /** Say what the pass is: on the page, as the slider's value, and aloud while the passes are played or a button shows it. @param {string} sentence */
   describe(sentence) {
     this.sentence.textContent = sentence;
-    this.slider.setAttribute('aria-valuetext', spokenSentence(sentence));
-    if (this.isPlaying || this.#steps) this.announce(spokenSentence(sentence));
+    const spoken = spokenSentence(sentence);
+    this.slider.setAttribute('aria-valuetext', spoken);
+    if (this.isPlaying || this.#steps) this.announce(spoken);
   }
 
   pause() {

@@ -16,8 +16,8 @@ const NO_EDITS = 'Rows can be changed in the view Rows, not in columns.';
 
 /**
  * Shows columns while it is `active`. It mirrors what the page's branch view is sent, and dispatches on that one what a
- * person chooses. Events: `writing` while an instruction is written, `change` when the columns are others, `rows` when a key
- * leads to the rows of any column, `choosing` right before something in a column is accepted, with the rows of that column.
+ * person chooses. Events: `writing` while an instruction is written, `change` when the columns are others, `choosing` right before
+ * something in a column is accepted, with the rows of that column.
  */
 export class ColumnsPanel extends EventTarget {
   active = false;

@@ -1,11 +1,11 @@
 // The dialog with a document's link, and the dialog that shows the instruction of an opened link.
 /** @import {DocumentFields, RowEdit} from '../../web/core/types.d.ts' */
 /** @import {DocumentKeeper, SheetHooks} from './document_keeper.js' */
-/** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {MOST_LINK, encodeLink} from './document_link.js';
 import {publicAddress} from '../../web/core/public_address.js';
 import {announce} from '../../web/ui/announce.js';
 import {copyText, find} from '../../web/ui/elements.js';
+import {editsAfter} from '../../web/core/row_edits.js';
 import {historyToReplay} from '../../web/core/replay.js';
 
 const HOW_TO_SHARE = 'For somebody else, export a file, or ask the person who runs this page for a public address.';
@@ -21,17 +21,10 @@ const REPLAY_CONTENTS = 'The text, every step that led to it, with what was type
 const NOT_MARKED = 'Which words were chosen did not fit into the link; a file holds it.';
 
 /**
- * The changes of the rows after the end of a text: a link opens with the caret there.
- * @param {TextOwner} draft
- * @returns {RowEdit[]}
- */
-const editsAtEnd = draft => draft.sideSteps.flatMap(({edit, text}) => (edit && text === draft.text ? [edit] : []));
-
-/**
  * The link of a document, and whether it holds which words were chosen. Where it would be too long, the token ids of
  * accepted pieces are left out, then the chosen spans: they matter less than the text.
  * @param {DocumentFields} document
- * @param {RowEdit[]} edits of the rows after it
+ * @param {RowEdit[]} edits of the rows after its end: a link opens with the caret there
  * @param {string} address
  */
 async function linkOf(document, edits, address) {
@@ -103,7 +96,8 @@ export function shareDialog(dialog, {keeper, hooks}) {
     const {address, sentence, local} = publicAddress(location, hooks.publicAddress());
     try {
       const document = {...keeper.snapshot(), name: keeper.givenName};
-      const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, editsAtEnd(keeper.draft), address);
+      const edits = editsAfter(keeper.draft.sideSteps, document.text, []);
+      const {link, marked} = play ? {link: await replayLinkOf(document, address), marked: true} : await linkOf(document, edits, address);
       if (link.length > MOST_LINK) paint({warns: tooLong(play ? 'replay' : 'text', link.length)});
       else paint({link, warns: local ? `${sentence} ${HOW_TO_SHARE}` : sentence, notes: marked ? '' : NOT_MARKED, local});
     } catch (error) {

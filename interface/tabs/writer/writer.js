@@ -17,9 +17,9 @@ import {MODES, settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {placeControls} from '../../web/ui/controls_position.js';
+import {LOW} from '../../web/ui/window_sizes.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
-const LOW = 600;   // pixels of a low window, as of a projector
 const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads past the settings to the field of your guess.';
 
 /** @param {ComponentArguments} component */
@@ -165,7 +165,7 @@ class WriterTab {
     const {view} = this.views, {panel} = this.tree;
     const shown = view === 'tree' ? find(panel, '.tree-scroll') : view === 'rows' ? find(this.branches, '.rows') : this.columns.container;
     const {top, bottom, height} = shown.getBoundingClientRect(), room = Math.min(height, innerHeight);
-    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === 'tree' && innerHeight > LOW ? room / 2 : room;
+    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === 'tree' && !matchMedia(LOW).matches ? room / 2 : room;
     if (seen < least) shown.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
   }
 

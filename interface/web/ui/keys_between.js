@@ -3,8 +3,8 @@ import {branchKey, textKey} from '../core/shortcuts.js';
 import {closestTo} from './events.js';
 
 /**
- * Listen to these keys in the tab of an element. A dialog has no rows, the arrows open and close a list of choices, and in a field of several lines the
- * arrow up belongs to the browser.
+ * Listen to these keys in the tab of an element. They keep the browser's own meaning in dialogs, which have no rows, and in lists
+ * of choices, which they open and close; the arrow up also in fields of several lines.
  * @param {HTMLElement} element
  * @param {{toRows: () => void, toText: () => void}} actions
  */

@@ -103,7 +103,7 @@ function nameTabInAddress(target) {
   if (address !== null) replaceFragment(address);
 }
 
-/** Do so after a key on a tab. */
+/** Let the address name the tab that has the focus and is open, as after an arrow key in the row of tabs. */
 function nameFocusedTab() {
   if (document.activeElement?.matches('[role=tab][aria-selected=true]')) nameTabInAddress(document.activeElement);
 }
