@@ -157,6 +157,16 @@ def test_the_second_click_of_a_double_click_on_a_view_changes_no_setting_that_mo
     assert page.evaluate(values) == before
 
 
+def test_a_double_click_on_the_name_of_a_control_selects_no_text(compare: Compare) -> None:
+    page = compare.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    compare.visit.type(PROMPT)
+    for name in page.locator("#controls .views label, #k-name, #depth-name").all():
+        page.mouse.dblclick(*browsers.middle_of(name))
+        assert page.evaluate("getSelection().toString()") == ""
+    compare.choose("rows")
+
+
 def test_a_click_in_any_column_continues_all_of_them(compare: Compare) -> None:
     compare.visit.type(PROMPT)
     compare.choose("compare")
