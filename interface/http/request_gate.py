@@ -48,12 +48,17 @@ MOST_PERSON = 64
 """Characters of a page's id."""
 BODY_TIMEOUT = 5.0
 """Seconds without a byte of the body after which a request is refused."""
+BODY_SECONDS = 60.0
+"""Seconds after which a request is refused whose body is still coming."""
+MOST_HELD = 256_000_000
+"""Bytes of all bodies that are still coming, together; a request whose body would exceed them is refused."""
 
 
 class RequestGate:
     """ASGI middleware: reads the whole body of an HTTP request, checks it, and only then calls the app.
 
-    A body that is too large (413) or stops coming (408), a request that `_check` refuses (its error's status), and one
+    A body that is too large (413), stops coming or comes too slowly (408), or has no room beside the other bodies that
+    are coming (503), a request that `_check` refuses (its error's status), and one
     too many of a person (429), get an error response with a sentence instead; so does a request at which Gradio fails
     (400). The app is called when it is the request's turn among those of its person and address; see
     `CallerLimits.enter`. If the client disconnects before the body ends, nothing is called and nothing sent.
@@ -64,6 +69,8 @@ class RequestGate:
         """`limits` are those of the settings' defaults if None."""
         self.app = app
         self._limits = limits or CallerLimits(Settings())
+        self._held = 0
+        """Bytes of the bodies that are still coming."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -71,7 +78,7 @@ class RequestGate:
             return
         headers, path = Headers(scope=scope), route_of(scope)
         try:
-            body = await _read(headers, receive, most_bytes(path))
+            body = await self._read(headers, receive, most_bytes(path))
             page = _check(path, headers, body, scope["app"].get_blocks() if path.startswith(GRADIO) else None)
             caller = caller_of(scope)
             if not caller.person:
@@ -99,35 +106,55 @@ class RequestGate:
         finally:
             leave()
 
+    async def _read(self, headers: Headers, receive: Receive, most: int) -> bytes:
+        """Return the whole body; raise Refused (413) if it has more than `most` bytes.
+
+        Before it raises, a too large body is read to its end or for MOST_DISCARDED bytes, without keeping it; but if
+        the request has an `Expect` header, and a Content-Length above `most`, nothing is read. Without a
+        Transfer-Encoding and with a Content-Length of 0 or none, the body is b"". Raises Refused (408) after
+        BODY_SECONDS, Refused (503) if the bodies that are coming have more than MOST_HELD bytes together, and the
+        errors of `_next`.
+        """
+        announced = headers.get("content-length", "0")
+        if announced == "0" and "transfer-encoding" not in headers:
+            return b""
+        too_large = Refused(413, f"The request has more than {most:,} bytes: shorten the text.")
+        if "expect" in headers and announced.isdecimal() and int(announced) > most:
+            raise too_large  # the client waits for permission before it sends the body
+        held = bytearray()
+        try:
+            size = await asyncio.wait_for(self._read_into(held, receive, most), BODY_SECONDS)
+        except asyncio.TimeoutError:
+            raise Refused(
+                408, f"The body of the request took more than {BODY_SECONDS:g} seconds: send it faster, or shorten it."
+            ) from None
+        finally:
+            self._held -= len(held)
+        if size > most:
+            raise too_large
+        return bytes(held)
+
+    async def _read_into(self, held: bytearray, receive: Receive, most: int) -> int:
+        """Read the body into `held`, and return its size; of a body of more than `most` bytes nothing stays there."""
+        size, more = 0, True
+        while more and size <= MOST_DISCARDED:
+            message = await _next(receive)
+            part, more = message["body"], message["more_body"]
+            size += len(part)
+            if size > most:
+                self._held -= len(held)
+                held.clear()
+                continue
+            if self._held + len(part) > MOST_HELD:
+                raise Refused(503, "The server is receiving too much just now: try again soon.")
+            held += part
+            self._held += len(part)
+        return size
+
 
 def most_bytes(path: str) -> int:
     """Return the largest allowed body, in bytes, of a request to this path, which is one of `route_of`."""
     return next(most for beginning, most in MOST_BYTES.items() if path.startswith(beginning))
-
-
-async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
-    """Return the whole body; raise Refused (413) if it has more than `most` bytes.
-
-    Before it raises, a too large body is read to its end or for MOST_DISCARDED bytes, without keeping it; but if the
-    request has an `Expect` header, and a Content-Length above `most`, nothing is read. Without a Transfer-Encoding and
-    with a Content-Length of 0 or none, the body is b"". Also raises the errors of `_next`.
-    """
-    announced = headers.get("content-length", "0")
-    if announced == "0" and "transfer-encoding" not in headers:
-        return b""
-    too_large = Refused(413, f"The request has more than {most:,} bytes: shorten the text.")
-    if "expect" in headers and announced.isdecimal() and int(announced) > most:
-        raise too_large  # the client waits for permission before it sends the body
-    held, size, more = bytearray(), 0, True
-    while more and size <= MOST_DISCARDED:
-        message = await _next(receive)
-        size += len(message["body"])
-        more = message["more_body"]
-        if size <= most:
-            held += message["body"]
-    if size > most:
-        raise too_large
-    return bytes(held)
 
 
 async def _next(receive: Receive) -> Message:

@@ -7,6 +7,7 @@ import http.client
 import json
 import re
 import socket
+import time
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -116,6 +117,45 @@ def test_a_body_that_ends_too_early_is_refused_after_a_timeout(
         status, text = answer(address, [request])
         assert status == 408
         assert "right length" in json.loads(text)["detail"]
+
+
+def test_a_body_that_comes_byte_by_byte_is_refused_after_a_while(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_gate, "BODY_SECONDS", 0.3)
+    place = urlsplit(address)
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+        connection.sendall(head(LOOKAHEAD, "Content-Length: 100000"))
+        for _ in range(20):
+            connection.sendall(b" ")
+            time.sleep(0.05)
+        connection.settimeout(2)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert response.status == 408 and "took more than 0.3 seconds" in json.loads(response.read())["detail"]
+
+
+def test_bodies_that_are_still_coming_have_a_limit_together(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(request_gate, "MOST_HELD", 1_500_000)
+    half = head(LOOKAHEAD, "Content-Length: 1000000") + b" " * 900_000
+    place = urlsplit(address)
+    first = socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30)
+    try:
+        first.sendall(half)
+        time.sleep(0.5)
+        status, text = answer(address, [half])
+        assert status == 503 and "receiving too much" in json.loads(text)["detail"]
+    finally:
+        first.close()
+    for _ in range(100):
+        if answer(address, [sized(LOOKAHEAD, CALL + b" " * 900_000)])[0] == 200:
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("The bytes of a body that a client left still count.")
+    monkeypatch.setattr(request_gate, "MOST_BYTES", {"": 100_000})
+    for _ in range(3):
+        assert answer(address, [sized(LOOKAHEAD, LARGE, CLOSE)])[0] == 413, "what is not kept does not count"
 
 
 MALFORMED: dict[str, list[bytes]] = {
