@@ -10,6 +10,11 @@ NO_MEMORY = (
 """The sentence for errors of requests that `is_out_of_memory` recognises."""
 NO_TOKENS = "The text is empty, and this model has no start token: write at least one character."
 """The sentence of errors for an empty text, where the model has no start token to predict from."""
+VIEW_ENDED = (
+    "The text has changed, or another lookahead of it has begun, while branches were growing below it; look ahead "
+    "again."
+)
+"""The sentence of errors of a lookahead whose view of the document has ended."""
 
 
 class LookaheadError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from lookahead_core.document.results import Beams, BeamStep, Branch, Lookahead, 
 from lookahead_core.document.stream import Stream, stream_steps
 from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.engines.engine import Engine, predict
-from lookahead_core.errors import NO_TOKENS, LookaheadError
+from lookahead_core.errors import NO_TOKENS, VIEW_ENDED, LookaheadError
 from lookahead_core.model import Model
 from lookahead_core.prediction import Prediction
 from lookahead_core.steps import last_step
@@ -82,14 +82,23 @@ class Document:
 
         `opening` replaces the model's start tokens before a text: an instruction in its chat template, for example. It
         is not put before `token_ids`. `tree` is that of an earlier document of the same model that is no longer in use:
-        its predictions are reused. Raises ValueError for text and token ids together and for a wrong id, and TextError
-        for half of a surrogate pair, or for a text if the model has no tokenizer.
+        its predictions are reused. Raises ValueError for a model or tree of another type, for text and token ids
+        together and for a wrong id, and TextError for half of a surrogate pair, or for a text if the model has no
+        tokenizer.
         """
+        if not isinstance(model, Model):
+            raise ValueError(f"model is {type(model).__name__}, and must be a model that load_model returned.")
+        if not isinstance(tree, TokenTree | None):
+            raise ValueError(f"tree is {type(tree).__name__}, and must be the tree of a document.")
         if text and token_ids is not None:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
         self.model = model
         self.tree = TokenTree() if tree is None else tree
-        self.passage = Passage(model.codec, model.start_ids, None if opening is None else tuple(opening))
+        self.passage = Passage(
+            model.codec,
+            model.start_ids,
+            None if opening is None else tuple(_checked_ids("opening", opening, model.vocabulary)),
+        )
         """The token ids of the text, each with the character that it reaches. Only the document changes it."""
         self.drafting = DocumentDrafting(model)
         """The drafters of this document, with what they have learned from it."""
@@ -102,7 +111,7 @@ class Document:
         self._reserved = 0
         """Largest number of tokens ever grown here: kept free, so that the context window does not move to and fro."""
         if token_ids is not None:
-            self.passage.append([_checked_id(token_id, model.vocabulary) for token_id in token_ids])
+            self.passage.append(_checked_ids("token_ids", token_ids, model.vocabulary))
         elif model.tokenizer is not None:
             self.text = text
         elif text:
@@ -511,7 +520,7 @@ class Document:
             )
             yield LookaheadStep(to_read - step.tokens_to_read, step.tokens_to_read, build)
             if self.tree.view != view:
-                raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
+                raise LookaheadError(VIEW_ENDED)
 
     def word_tokens(self, word: str) -> WordTokens:
         """Return the `WordTokens` of a word. The last one is kept, since finding the tokens takes time."""
@@ -557,7 +566,7 @@ class Document:
         Raises LookaheadError if the branch was not grown from the present end of the text.
         """
         if not isinstance(branch, Branch):
-            return [_checked_id(token_id, self.model.vocabulary) for token_id in branch]
+            return _checked_ids("token_ids", branch, self.model.vocabulary)
         if branch.origin is not self.tree.head:
             raise LookaheadError("That branch was grown from another text; look ahead again.")
         return branch.token_ids
@@ -611,11 +620,15 @@ def _prediction_of(node: Node) -> Prediction:
     return node.prediction
 
 
-def _checked_id(value: Any, vocabulary: int) -> int:
-    """Return the value as an int; raise ValueError unless it is an integer, no bool, from 0 to below `vocabulary`.
+def _checked_ids(name: str, values: Any, vocabulary: int) -> list[int]:
+    """Return the values as ints; raise ValueError, with the argument's `name`, unless all are ids below `vocabulary`.
 
-    An integer of an array library counts as one.
+    An integer of an array library counts as one, and a bool does not.
     """
-    if not 0 <= (token_id := as_token_id(value)) < vocabulary:
-        raise ValueError(f"token_ids holds {value!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
-    return token_id
+    if not isinstance(values, Iterable):
+        raise ValueError(f"{name} is {values!r}, and must be a list of token ids.")
+    token_ids = list(values)
+    for value in token_ids:
+        if not 0 <= as_token_id(value) < vocabulary:
+            raise ValueError(f"{name} holds {value!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
+    return [as_token_id(value) for value in token_ids]

@@ -14,7 +14,7 @@ from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
 from lookahead_core.engines.dispatch import DispatchedLookahead, dispatcher_of
 from lookahead_core.engines.elsewhere import elsewhere_of
 from lookahead_core.engines.engine import prefill_in_chunks
-from lookahead_core.errors import LookaheadError
+from lookahead_core.errors import VIEW_ENDED, LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
@@ -77,7 +77,7 @@ class _Member:
     def check(self) -> None:
         """Raise LookaheadError if another view of the document has begun."""
         if self.document.tree.view != self._view:
-            raise LookaheadError("The text has changed while branches were growing below it; look ahead again.")
+            raise LookaheadError(VIEW_ENDED)
 
     def tokens_to_read(self) -> int:
         """Return how many tokens of the text need prefill."""

@@ -191,12 +191,14 @@ class Passage:
         The first token's first `skip` bytes are in the text already. `replaced` is the token that it replaces, which
         the caller has removed from `tokens`, but not from the text: `pop` brings it back.
         """
-        end = self.end
+        end, pieces, length = self.end, [], len(self.text)
         for token_id in token_ids:
             piece, end = end.decode(token_id, skip)
-            self.text += piece
-            self.tokens.append(PassageToken(token_id, len(self.text), end.partial, replaced=replaced))
+            pieces.append(piece)
+            length += len(piece)
+            self.tokens.append(PassageToken(token_id, length, end.partial, replaced=replaced))
             skip, replaced = 0, None
+        self.text += "".join(pieces)
 
     def pop(self, count: int) -> None:
         """Remove the last `count` tokens and their text; a typed token that a removed one had replaced comes back.

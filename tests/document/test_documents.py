@@ -396,7 +396,7 @@ def test_a_generator_left_behind_by_an_edit_says_so_and_touches_nothing(tiny_mod
     next(steps)
     document.text = "something else"
     document.prune()
-    with pytest.raises(LookaheadError, match="has changed while branches were growing"):
+    with pytest.raises(LookaheadError, match="another lookahead of it has begun, while branches were growing"):
         next(steps)
     document.check()
 
@@ -487,6 +487,14 @@ def test_hostile_arguments_of_a_document_get_a_sentence(tiny_model: Model) -> No
         (lambda: document.accept(branch, 99), "tokens is 99"),
         (lambda: document.accept(branch, -1), "tokens is -1"),
         (lambda: document.accept([10**9]), "token_ids holds 1000000000"),
+        (lambda: document.accept(None), "token_ids is None, and must be a list of token ids"),
+        (lambda: Document(document.model, token_ids=5), "token_ids is 5"),
+        (lambda: Document(document.model, opening=3), "opening is 3"),
+        (lambda: Document(document.model, opening="abc"), "opening holds 'a'"),
+        (lambda: Document(document.model, opening=[10**9]), "opening holds 1000000000"),
+        (lambda: Document(document.model, opening=[-5]), "opening holds -5"),
+        (lambda: Document("gpt2", "x"), "model is str, and must be a model that load_model returned"),
+        (lambda: Document(document.model, tree="foo"), "tree is str, and must be the tree of a document"),
         (lambda: document.accept([True]), "token_ids holds True"),
         (lambda: document.accept([1.5]), "token_ids holds 1.5"),
         (lambda: document.accept(torch.tensor([[1, 2]])), "token_ids holds tensor"),
