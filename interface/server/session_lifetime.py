@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from lookahead_core import Model
 
 MOST_PAGES = 256
-"""The most pages that have a session at once; if all of them wait for an answer, a further page is refused."""
+"""The most pages of a service that have a session at once; if all wait for an answer, a further page is refused."""
 MOST_TREE_BYTES = 512 * MEBIBYTE
-"""Bytes that the trees of all sessions may have together, see `PageSession.tree_bytes`. Their KV caches are bounded by
-the engine, which clears those that were unused for longest."""
+"""Bytes that the trees of all sessions of a service may have, see `PageSession.tree_bytes`. Each service (one for
+Write, Rewrite and Type assistant, one for each other tab and each page of the Lab) has as many. Their KV caches are
+bounded by the engine, which clears those that were unused for longest."""
 MAX_IDLE_SECONDS = 3600.0
 """Seconds without a request after which a session ends, with the text and the tree that it holds."""
 

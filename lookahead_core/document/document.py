@@ -332,9 +332,11 @@ class Document:
             return
         self.passage.edit(text[: accepted.before])
         if accepted.healed:
-            self._update_head()  # `reopens` looks at the head
-            typed = self.passage.reopened_bytes() if self.reopens else b""
+            typed = self.passage.reopened_bytes()
             if not (typed and self.model.codec.bytes_of(token_ids[0]).startswith(typed)):
+                return
+            self._update_head()  # `reopens` looks at the head
+            if not self.reopens:
                 return
         self.passage.accept(token_ids, replace_last=accepted.healed)
         if not text.startswith(self.passage.text):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.branch_request import BranchRequest
-from interface.server.page_session import PageSession, View
+from interface.server.page_session import NODE_BYTES, PageSession, View
 from lookahead_core.errors import LookaheadError
 from lookahead_core.serving.json_values import finite_or_none
 
@@ -75,7 +75,16 @@ class InternalsSession(PageSession):
 
         super().__init__(model)
         # One tree only: the probabilities of two thousand tokens take about ten megabytes.
-        self._calls = Calls(model, TreePool(capacity=1))
+        self._trees = TreePool(capacity=1)
+        self._calls = Calls(model, self._trees)
+
+    @property
+    def tree_bytes(self) -> int:
+        """The approximate bytes of the kept tree and its predictions, see NODE_BYTES, without the KV cache.
+
+        May be read from any thread. 0 while a request uses the tree: then the page is busy, and its session stays.
+        """
+        return NODE_BYTES * sum(tree.size for tree in self._trees.free_trees)
 
     def answer_steps(self, request: BranchRequest) -> Iterator[View]:
         """Evaluate every token: a generator of JSON values, with the progress after each pass.

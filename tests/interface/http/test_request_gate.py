@@ -119,9 +119,7 @@ def test_a_body_that_ends_too_early_is_refused_after_a_timeout(
         assert "right length" in json.loads(text)["detail"]
 
 
-def test_a_body_that_comes_byte_by_byte_is_refused_after_a_while(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_that_comes_byte_by_byte_is_refused_after_a_while(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_gate, "BODY_SECONDS", 0.3)
     place = urlsplit(address)
     with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:

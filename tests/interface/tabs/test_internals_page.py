@@ -67,6 +67,12 @@ def template_of(model: Model, messages: list[dict[str, str]]) -> list[int]:
     return list(model.tokenizer.apply_chat_template(messages[:-1], add_generation_prompt=True, return_dict=False))
 
 
+def test_the_tree_that_a_page_keeps_counts_with_its_bytes(service: PageService) -> None:
+    view = view_of(asyncio.run(ask(service, messages=TALK)))
+    (page,) = service.open_pages.values()
+    assert page.session.tree_bytes >= 10_000 * (len(view["tokens"]) - 1)
+
+
 def test_every_token_has_its_id_and_the_probabilities_of_a_plain_forward(service: PageService, chatty: Model) -> None:
     view = view_of(asyncio.run(ask(service, messages=TALK)))
     *tokens, blank = view["tokens"]
