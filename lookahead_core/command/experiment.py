@@ -60,6 +60,8 @@ def run(arguments: dict[str, Any], screen: terminal.Screen) -> None:
     prompt = read_standard_input() if arguments["prompt"] == "-" else arguments["prompt"]
     options = {name: arguments[name] for name in OPTIONS if name in arguments}
     checked = CacheExperimentOptions(**options)  # before the model is loaded, which takes longer
+    if "csv" in arguments:
+        Path(arguments["csv"]).open("a", encoding="utf-8").close()  # an error now, and not after the experiment
     model = model_loading.load(arguments)
     for found in cache_experiment_steps(model, prompt, **options):
         terminal.report("Comparing", sum(len(run.cached) for run in found.runs) / (checked.depth * checked.runs))

@@ -41,7 +41,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return complain(str(error))
     except OSError as error:
         _discard_output()
-        return complain(f"That could not be written or read: {error.strerror or error}.")
+        name = f"{error.filename}: " if error.filename else ""
+        return complain(f"That could not be written or read: {name}{error.strerror or error}.")
     except Exception as error:
         return complain(f"An unexpected error has occurred, {type(error).__name__}: {error}")
     return 0

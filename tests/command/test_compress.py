@@ -87,8 +87,9 @@ def test_a_wrong_ratio_is_a_sentence(run: Any, file: str, words: list[str], sent
 
 
 def test_a_file_that_cannot_be_read_is_a_sentence(run: Any, tmp_path: Path) -> None:
-    missing = run(str(tmp_path / "none.txt"))
-    assert missing == (2, "", "That could not be written or read: No such file or directory.\n")
+    missing = tmp_path / "none.txt"
+    sentence = f"That could not be written or read: {missing}: No such file or directory.\n"
+    assert run(str(missing)) == (2, "", sentence)
     wrong = tmp_path / "latin.txt"
     wrong.write_bytes(b"caf\xe9 au lait")
     assert run(str(wrong)) == (2, "", f"Byte 3 of {wrong} is not UTF-8; give it as UTF-8.\n")

@@ -13,6 +13,7 @@ import pytest
 
 import lookahead_core
 from lookahead_core import Model, load_model
+from lookahead_core.command import model_loading
 from lookahead_core.command.main import main
 from lookahead_core.experiments.cache_experiment import cache_experiment
 from tests.conftest import tiny_llama
@@ -81,6 +82,13 @@ def test_the_csv_file_has_a_line_for_every_depth(run: Any, tmp_path: Path, model
     assert float(rows[-1]["difference"]) == found.steps[-1].difference
 
 
+def test_a_table_that_cannot_be_written_is_said_before_the_model_is_loaded(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_loading, "load", lambda arguments: pytest.fail("The model is loaded."))
+    assert "/nowhere/depths.csv: No such file" in run(PROMPT, "--csv", "/nowhere/depths.csv")[2]
+
+
 def test_the_result_as_json(run: Any, model: Model) -> None:
     status, out, err = run(PROMPT, "--k", "3", "--depth", "4", "--levels", "2", "--json")
     answer = json.loads(out)
@@ -95,7 +103,7 @@ def test_the_result_as_json(run: Any, model: Model) -> None:
     [
         (["--depth", "101"], "depth is 101, and must be a whole number from 1 to 100."),
         (["--k", "9", "--levels", "3"], "k is 9 and levels is 3, which makes 729 branches"),
-        (["--csv", "/nowhere/depths.csv"], "That could not be written or read: No such file or directory."),
+        (["--csv", "/nowhere/depths.csv"], "That could not be written or read: /nowhere/depths.csv: No such file"),
     ],
 )
 def test_what_is_wrong_gets_one_sentence(run: Any, words: list[str], because: str) -> None:
