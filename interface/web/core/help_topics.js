@@ -42,7 +42,7 @@ const TEXT_KEYS = {title: 'In the text', isOfKeys: true, lines: [
   ['Esc', 'hide the grey text until the next change'],
   ['Ctrl Z', 'undo; each thing accepted is one step, and so is each ban and each change of a row'],
   ['Ctrl Shift Z', 'redo; so does Ctrl Y'],
-  ['Alt ↓', 'go to the branches, also from a button or a setting'],
+  ['Alt ↓', 'go to the branches, also from a button, a setting or a tab'],
   ['Alt P', 'pause the branches, or continue them'],
 ]};
 
@@ -51,7 +51,7 @@ const BRANCH_KEYS = {title: 'In the branches', isOfKeys: true, lines: [
   ['← → ↑ ↓', 'go from token to token and from row to row'],
   ['Enter', 'accept up to the token that has the focus'],
   ['1 … 9', 'accept that branch’s next word'],
-  ['Alt ↑', 'go back to the text, also from a button or a setting'],
+  ['Alt ↑', 'go back to the text, also from a button, a setting or a tab'],
   ['F2 or E', 'change the token that has the focus; what follows it is computed again'],
   ['Delete', 'ban the token that has the focus, in this document: as a part of other words too'],
 ]};

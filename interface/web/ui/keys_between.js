@@ -1,4 +1,5 @@
-// The keys between a text and its rows, anywhere in their tab: Alt with the arrow down leads to the rows, with the arrow up to the text.
+// The keys between a text and its rows, anywhere in their open tab and on the row of tabs above it: Alt with the arrow down leads to
+// the rows, with the arrow up to the text.
 import {branchKey, textKey} from '../core/shortcuts.js';
 import {closestTo} from './events.js';
 
@@ -9,9 +10,10 @@ import {closestTo} from './events.js';
  * @param {{toRows: () => void, toText: () => void}} actions
  */
 export function listenToKeysBetween(element, {toRows, toText}) {
-  element.closest('[role=tabpanel]')?.addEventListener('keydown', found => {
-    const event = /** @type {KeyboardEvent} */ (found), isDown = textKey(event, false)?.verb === 'rows';
-    if (event.defaultPrevented || !(isDown || branchKey(event)?.leave)) return;
+  const panel = element.closest('[role=tabpanel]');
+  panel?.parentElement?.addEventListener('keydown', event => {
+    const isDown = textKey(event, false)?.verb === 'rows';
+    if (event.defaultPrevented || !panel.checkVisibility() || !(isDown || branchKey(event)?.leave)) return;
     if (closestTo(event, isDown ? 'dialog, select' : 'dialog, select, textarea')) return;
     event.preventDefault();
     if (isDown) toRows();

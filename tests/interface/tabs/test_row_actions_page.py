@@ -274,6 +274,25 @@ def test_from_any_control_the_keys_lead_to_the_rows_and_to_the_text(visit: Visit
     assert heard(visit) == "The focus is on the rows already: the arrow keys move it, Alt+↑ leads back."
 
 
+def test_from_the_row_of_tabs_the_keys_lead_to_the_rows_and_to_the_text_of_the_open_tab(visit: Visit) -> None:
+    write(visit)
+    tabs = visit.page.get_by_role("tablist", name="Pages")
+    for key, goal in (("Alt+ArrowDown", "token"), ("Alt+ArrowUp", "textarea")):
+        tabs.get_by_role("tab", name="Write", exact=True).focus()
+        press(visit, key)
+        assert focused(visit) == goal
+    visit.open_tab("Type assistant")
+    for key, found in (("Alt+ArrowDown", "#chat-branches .rows"), ("Alt+ArrowUp", "#chat-text")):
+        visit.page.wait_for_selector("#chat-branches[data-state=settled]", timeout=browsers.PATIENCE)
+        tabs.get_by_role("tab", name="Type assistant").focus()
+        press(visit, key)
+        assert visit.page.evaluate("selector => !!document.activeElement.closest(selector)", found), key
+    visit.open_tab("Internals")
+    tabs.get_by_role("tab", name="Internals").focus()
+    press(visit, "Alt+ArrowDown")
+    expect(tabs.get_by_role("tab", name="Internals")).to_be_focused()
+
+
 def test_after_enter_the_focus_is_on_the_rest_of_the_row_that_was_accepted(visit: Visit) -> None:
     write(visit)
     press(visit, "Alt+ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
