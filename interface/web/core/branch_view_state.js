@@ -274,7 +274,8 @@ function expect(state, {revision, textChanged = true}) {
  * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. It is empty where Tab inserts
  * nothing. The first announcement also says how to leave the text box with Tab, and so does that of another text in its place. Of a
  * grey text that has grown, the rest alone is announced.
- * Where Tab leads on, that is announced. What a person has done is announced before what Tab inserts.
+ * Where Tab leads on, that is announced. What a person has done is announced before what Tab inserts, with the rows where they are
+ * complete.
  * @type {(state: BranchViewState, event: {text: string | null, leadsOn?: boolean}) => BranchViewState}
  */
 function announceTab(state, {text, leadsOn = false}) {
@@ -284,7 +285,8 @@ function announceTab(state, {text, leadsOn = false}) {
   if (text === tabText && tabAnnouncement) return state;
   const isFirst = tabText === null || tabAnnouncement === tabSentence(tabText);
   const hasGrown = tabText && ![TAB_LEADS_ON, ''].includes(tabAnnouncement) && text.startsWith(tabText) && !pointed;
-  return {...announceBeforeRows(state), tabText: text, tabAnnouncement: hasGrown ? tabAlsoSentence(text.slice(tabText.length)) : tabSentence(text, !isFirst)};
+  const announced = state.confirmed.length ? announceBeforeRows(announceChangedRows(state)) : state;
+  return {...announced, tabText: text, tabAnnouncement: hasGrown ? tabAlsoSentence(text.slice(tabText.length)) : tabSentence(text, !isFirst)};
 }
 
 /** @type {(state: BranchViewState, branch: number) => BranchViewState} */

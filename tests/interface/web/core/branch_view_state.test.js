@@ -449,6 +449,16 @@ test('what is announced while settings change is said again before the rows, so 
   assert.equal(said({type: 'status', state: 'paused'}), `Branching is paused. “Go on”, or Alt+P, continues it. ${rows}`);
 });
 
+test('a ban is announced once with complete rows, also where Tab is announced before the settings rest', () => {
+  const undone = [confirm('unbanned', ' sea'), heat(0.5), {type: 'expect', revision: 2}], tab = {type: 'announceTab', text: ' and'};
+  const said = run([...undone, show(2, likelyView()), tab], settled());
+  assert.equal(said.announcement, `Undone: the ban of “sea”. ${announcementSentence(said.drawn)}`);
+  assert.equal(reduce(said, REST).announcement, said.announcement);
+  const early = run([...undone, show(2, likelyView(3), {state: 'thinking'}), tab], settled());
+  assert.equal(early.announcement, 'Undone: the ban of “sea”.', 'rows that grow are announced later, alone');
+  assert.equal(run([REST, show(2, likelyView())], early).announcement, announcementSentence(run([show(2, likelyView())], early).drawn));
+});
+
 test('rows that are no longer drawn are no longer announced', () => {
   assert.equal(run([show(2, null, {state: 'empty'})], settled()).announcement, '');
   assert.equal(run([show(2, likelyView(3), {state: 'thinking'})], settled()).announcement, '');
