@@ -145,16 +145,17 @@ export class DocumentKeeper {
 
   /** @param {string} id */
   async remove(id) {
-    const open = id === this.library.current?.id, name = open ? this.name : (await this.library.store.read(id))?.name;
-    const restore = await this.library.remove(id);
+    const {library} = this, open = id === library.current?.id;
+    const title = open ? this.name : titleOf(await library.store.read(id) ?? {name: '', text: ''});
+    const restore = await library.remove(id);
     if (open) this.openNew();
     const run = async () => {
       await restore();
       if (open) await this.switchTo(id);
       this.draft.box.focus();   // the button that was pressed is gone
-      this.notice.show(name ? `“${name}” is restored.` : 'The document is restored.');
+      this.notice.show(`“${title}” is restored.`);
     };
-    this.notice.show(name ? `“${name}” is deleted.` : 'The document is deleted.', {label: 'Undo', run});
+    this.notice.show(`“${title}” is deleted${open ? '; a new, empty document is open' : ''}.`, {label: 'Undo', run});
   }
 
   /** Delete everything that this browser stores. */

@@ -270,13 +270,14 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     tab.choose("A story (copy)", "Delete")
     tab.page.wait_for_function("paper.draft.text === ''")
     assert "A story (copy)" not in tab.names()
-    assert "deleted" in tab.said
+    assert "“A story (copy)” is deleted; a new, empty document is open." in tab.said
     tab.find("#notice .action").click()
     tab.page.wait_for_function("paper.draft.text === 'One'")
     tab.page.wait_for_function("document.activeElement === paper.draft.box")
     assert "“A story (copy)” is restored." in tab.said
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]
     tab.choose("Two", "Delete")
+    expect(tab.find("#notice .sentence")).to_have_text("“Two” is deleted.")
     tab.find("#notice .action").click()
     tab.page.wait_for_function("async () => (await paper.library.list()).length === 3")
     assert sorted(tab.names()) == ["A story", "A story (copy)", "Two"]

@@ -199,7 +199,8 @@ def test_the_name_of_a_document_is_text_everywhere(hostile: Visit) -> None:
         assert not set(download.value.suggested_filename) & set('<>/"\u202e')
         hostile.page.locator("#documents").click()
         hostile.page.locator(".shelf li").first.get_by_text("Delete").click()
-        hostile.page.locator("#notice .sentence").get_by_text(f"“{payload}” is deleted.").wait_for()
+        said = f"“{payload}” is deleted; a new, empty document is open."
+        hostile.page.locator("#notice .sentence").get_by_text(said).wait_for()
         hostile.page.locator("#notice .action").click()
         hostile.page.wait_for_function("document.querySelector('#document textarea').value === 'Mine'")
 
