@@ -20,6 +20,7 @@ import {placeControls} from '../../web/ui/controls_position.js';
 import {LOW} from '../../web/ui/window_sizes.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
+const GREY_TEXT_HIDDEN = 'The grey text comes back when the text changes. Tab now leaves the box.';
 const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads past the settings to the field of your guess.';
 
 /** @param {ComponentArguments} component */
@@ -91,6 +92,7 @@ class WriterTab {
       hidesRows: text => this.guesses.hidesRows(text),
       onVeil: () => this.#onVeil(),
       onHidden: () => this.guesses.focus(),
+      onGhostHidden: () => this.#sayTab(),
     });
     find(sheet, '.skip').addEventListener('click', () => this.controller.goToRows());
     this.guesses = new GuessFirst(controls, {
@@ -152,8 +154,13 @@ class WriterTab {
   /** Rows have been hidden or shown: hidden ones have no grey text that Tab could accept. */
   #onVeil() {
     this.guesses.veilChanged();
-    // The box is described by this line also where it is not shown: then by all of it, hidden parts included.
-    setText(this.tabKey, this.branches.branchView.isVeiled() ? TAB_WHILE_GUESSING : this.tabWhileWriting);
+    this.#sayTab();
+  }
+
+  /** Say what Tab does now. The box is described by this line also where it is not shown: then by all of it, hidden parts included. */
+  #sayTab() {
+    const isVeiled = this.branches.branchView.isVeiled(), writing = this.controller.ghost.isHidden ? GREY_TEXT_HIDDEN : this.tabWhileWriting;
+    setText(this.tabKey, isVeiled ? TAB_WHILE_GUESSING : writing);
   }
 
   /**

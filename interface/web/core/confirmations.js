@@ -29,7 +29,7 @@ const SENTENCES = {
   towards: text => `Rows lead to the word ${quoted(text)}.`,
   avoid: text => `Rows avoid the word ${quoted(text)}.`,
   unsteered: () => 'Rows are no longer steered by a word.',
-  hidden: () => 'Grey text hidden.',
+  hidden: () => 'Grey text hidden until the text changes.',
   resumed: () => 'Branching goes on.',
   changed: (text, now) => `Changed: ${text}${now === undefined ? '' : ` is now “${now}”`}.`,
   changedAgain: (text, now) => `Redone: the change to ${text}${now === undefined ? '' : `, which is now “${now}”`}.`,

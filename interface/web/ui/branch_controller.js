@@ -54,6 +54,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
  * @property {(text: string) => boolean} hidesRows whether the rows after a text are hidden, until the next word is guessed
  * @property {() => void} onVeil called when the rows have been hidden or shown
  * @property {() => boolean} onHidden called when a person asks for rows that are hidden; returns whether the focus has moved
+ * @property {() => void} onGhostHidden called when a person has hidden the ghost text, and when the text changes after that
  * @property {(views: ColumnViews, detail: ShowDetail & {revision: number}) => void} onColumns called with the views of a
  *   response to a request with columns
  * @property {() => boolean} focusRows gives the focus to rows in columns; false if there are none
@@ -68,7 +69,7 @@ const STOPPED = 'Stopped before there were branches. Change the text or a settin
 /** @type {ControllerHooks} */
 const NO_HOOKS = {
   prompt: () => ({}), bannedTexts: () => [], lacks: () => '', onSettings: () => {}, exampleText: () => '', exampleModel: () => null, onBegin: () => {}, onEmpty: () => {}, onNews: () => {},
-  onColumns: () => {}, hidesRows: () => false, onVeil: () => {}, onHidden: () => false, focusRows: () => false, hasRows: () => false,
+  onColumns: () => {}, hidesRows: () => false, onVeil: () => {}, onHidden: () => false, onGhostHidden: () => {}, focusRows: () => false, hasRows: () => false,
   onColumnsAhead: () => {}, columnsAfter: () => null, keyedColumn: () => null,
 };
 
@@ -130,7 +131,10 @@ export class BranchController {
       steers: () => Boolean(this.#settings.towards),
       pinned: () => this.pinned, request: pinned => this.#requestEdited(pinned),
     });
-    this.ghost = new GhostText({branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown});
+    this.ghost = new GhostText({
+      branches, keyed: () => this.#keyed, draft, show: text => mirror.ghost(text), shown: () => mirror.ghostShown,
+      onHidden: () => this.hooks.onGhostHidden(),
+    });
     this.keys = new AcceptingByKeys({
       branches, keyed: () => this.#keyed, draft, ghost: this.ghost, onHidden: () => this.hooks.onHidden(), confirmHidden: () => this.#confirm('hidden'),
       rows: () => this.goToRows(), pause: () => this.#togglePause(),

@@ -6,7 +6,7 @@ import {textUpTo} from '../core/choice.js';
 
 /** Decides which ghost text is shown. */
 export class GhostText {
-  #hidden = false;   // by Esc, until the next edit
+  isHidden = false;   // by Esc, until the next edit
   /** @type {string | null} */
   #pointed = null;
   /** @type {BranchViewElement | null} */
@@ -20,12 +20,14 @@ export class GhostText {
    * @param {TextOwner} parts.draft
    * @param {(text: string) => void} parts.show draws a ghost text
    * @param {() => boolean} parts.shown whether a ghost text is visible
+   * @param {() => void} parts.onHidden called when a person has hidden the ghost text, and when the text changes after that
    */
-  constructor({branches, keyed, draft, show, shown}) {
+  constructor({branches, keyed, draft, show, shown, onHidden}) {
     this.keyed = keyed;
     this.draft = draft;
     this.show = show;
     this.shown = shown;
+    this.onHidden = onHidden;
     onDetail(branches, 'point', ({text, source}) => {
       this.#pointed = text;
       this.#source = source ?? null;
@@ -61,15 +63,22 @@ export class GhostText {
   /** Hide the ghost text until the next edit. Returns whether there was any, or one was coming. */
   hide() {
     const was = this.shown() || this.isComing;
-    this.#hidden = this.#hidden || was;
+    this.#setHidden(this.isHidden || was);
     this.show('');
     return was;
   }
 
   /** The text has changed. */
   edited() {
-    this.#hidden = false;
+    this.#setHidden(false);
     this.moved();
+  }
+
+  /** @param {boolean} isHidden */
+  #setHidden(isHidden) {
+    const changes = this.isHidden !== isHidden;
+    this.isHidden = isHidden;
+    if (changes) this.onHidden();
   }
 
   /** The caret has moved. */
@@ -81,7 +90,7 @@ export class GhostText {
   /** Whether ghost text may stand behind the caret. */
   get #isPossible() {
     const {draft} = this;
-    return !this.#hidden && draft.isSynced && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text !== '';
+    return !this.isHidden && draft.isSynced && !draft.selected && !draft.composing && draft.caret === draft.text.length && draft.text !== '';
   }
 
   /** The branches were drawn, or something else is pointed at. */

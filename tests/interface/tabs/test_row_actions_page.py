@@ -190,7 +190,7 @@ def test_what_a_key_did_is_announced_with_the_rows_that_follow(visit: Visit) -> 
     visit.wait_until_settled()
     expect(visit.page.locator(".mirror .ghost")).not_to_be_empty()
     press(visit, "Escape")
-    expect(said).to_have_text("Grey text hidden.")
+    expect(said).to_have_text("Grey text hidden until the text changes.")
     press(visit, "Alt+p")
     expect(said).to_contain_text("Branching is paused.")
     press(visit, "Alt+p")

@@ -660,6 +660,27 @@ def test_tab_passes_the_text_and_accepts_the_grey_text_only_while_it_is_written(
     assert "tab-key" in (box.get_attribute("aria-describedby") or "")
 
 
+def test_after_escape_the_line_on_tab_says_how_the_grey_text_comes_back(visit: Visit) -> None:
+    page, hint, ghost = visit.page, visit.page.locator("#tab-key"), visit.page.locator(".mirror .ghost")
+    writing, height = hint.inner_text(), hint.bounding_box()["height"]
+    visit.type("The old keeper")
+    visit.wait_until_settled()
+    expect(ghost).not_to_be_empty()
+    page.keyboard.press("Escape")
+    expect(ghost).to_be_empty()
+    expect(hint).to_have_text("The grey text comes back when the text changes. Tab now leaves the box.")
+    assert hint.bounding_box()["height"] == height, "nothing moves"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    visit.wait_until_settled()
+    expect(ghost).to_be_empty()
+    expect(hint).to_contain_text("comes back")
+    page.keyboard.type("s")
+    expect(hint).to_have_text(writing)
+    visit.wait_until_settled()
+    expect(ghost).not_to_be_empty()
+
+
 def test_up_and_down_go_by_entries_in_the_list_of_everything_else_and_names_say_their_positions(visit: Visit) -> None:
     page = visit.page
     visit.type("The old keeper ")

@@ -518,7 +518,7 @@ test('what a person has done is announced alone where the rows are late, and the
 
 test('rows that come once more are not announced over what was announced since', () => {
   const hidden = run([confirm('hidden'), show(1, likelyView())], settled(1));
-  assert.equal(hidden.announcement, 'Grey text hidden.');
+  assert.equal(hidden.announcement, 'Grey text hidden until the text changes.');
   const changed = run([show(1, likelyView(3), {state: 'thinking'}), show(1, likelyView())], hidden);
   assert.equal(changed.announcement, ROWS, 'other rows were seen in between');
 });
@@ -541,7 +541,7 @@ test('a refusal is announced after the actions before it, and both end with it',
 test('where no rows follow, what a person has done is announced alone, or with the reason of a pause', () => {
   const ends = [show(2, null, {state: 'empty'}), {type: 'status', state: 'settled'}, show(2, null, {state: 'error'})];
   for (const end of ends) assert.equal(run([confirm('undone', 'x'), end], settled(1)).announcement, 'Undone: “x”.', JSON.stringify(end));
-  assert.equal(run([confirm('hidden')], settled(1)).announcement, 'Grey text hidden.');
+  assert.equal(run([confirm('hidden')], settled(1)).announcement, 'Grey text hidden until the text changes.');
   assert.equal(run([confirm('unbanned', ' isn'), {type: 'expect', revision: 2}, {type: 'status', state: 'paused'}], settled(1)).announcement,
     'Undone: the ban of “isn”. Branching is paused. “Go on”, or Alt+P, continues it.');
   assert.equal(run([confirm('restored', 'is'), {type: 'status', state: 'paused', note: 'A selection pauses branching.'}], settled(1)).announcement,
