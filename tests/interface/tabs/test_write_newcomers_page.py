@@ -132,6 +132,13 @@ def test_one_export_button_opens_the_dialog_with_all_formats(visit: Visit) -> No
         expect(page.locator("#formats-dialog")).to_be_hidden()
 
 
+def test_each_export_button_is_described_by_what_its_file_holds(visit: Visit) -> None:
+    buttons = visit.page.locator("#formats-dialog [data-format]")
+    described = buttons.evaluate_all("all => all.map(({title, textContent}) => [textContent, title])")
+    assert len(described) == 7 and all(title and title != name for name, title in described), described
+    assert len({title for _, title in described}) == 7
+
+
 def test_footer_and_help_say_the_same_about_what_is_stored(visit: Visit) -> None:
     page = visit.page
     page.locator("#help").click()
