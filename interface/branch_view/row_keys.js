@@ -147,7 +147,8 @@ export function resetTabStop(root) {
 
 /**
  * Handle the keys pressed in the rows. The button by which the focus enters the rows is described by what the keys do, and no
- * other: screen readers often leave out the description of a group.
+ * other: screen readers often leave out the description of a group. On a note, Enter and Space do what a click does, or else say
+ * that its row only ends the text.
  * @param {HTMLElement} root
  * @param {object} actions
  * @param {(branch: number) => void} actions.takeWord for the digits
@@ -169,6 +170,12 @@ export function listenToRowKeys(root, actions) {
       event.preventDefault();
       return;
     }
+    if (node?.matches('[role=note]') && isPlainPress(event)) {
+      event.preventDefault();
+      const isUntaken = node.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}));
+      if (isUntaken) actions.takeWord(Number(node.closest('.branch')?.getAttribute('data-branch')));
+      return;
+    }
     const found = node || areRowsFocused(root) ? branchKey(event) : null;
     if (!found) return;
     if (found.leave) actions.leave();
@@ -186,6 +193,9 @@ export function listenToRowKeys(root, actions) {
   });
   root.addEventListener('focusout', event => closestTo(event, FOCUSABLE)?.removeAttribute('aria-describedby'));
 }
+
+/** Whether a key alone presses what has the focus. @param {KeyboardEvent} event */
+const isPlainPress = ({key, ctrlKey, metaKey, altKey, isComposing}) => ['Enter', ' '].includes(key) && !(ctrlKey || metaKey || altKey || isComposing);
 
 /** Whether an element is in the rows of a branch view: a move between two of them leaves the keys as they were said. @param {EventTarget | null} target */
 const isInRows = target => target instanceof Element && target.closest('.rows') !== null;

@@ -11,7 +11,7 @@ import {TextOwner} from '../../web/ui/text_owner.js';
 import {TextMirror} from '../../web/ui/text_mirror.js';
 import {closestTo, onDetail} from '../../web/ui/events.js';
 import {connectUndoButtons} from '../../web/ui/sheet_buttons.js';
-import {find, setText} from '../../web/ui/elements.js';
+import {find, findAll, setText} from '../../web/ui/elements.js';
 import {offerExample} from '../../web/ui/example_button.js';
 import {isSend} from '../../web/core/shortcuts.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
@@ -20,6 +20,7 @@ import {pageElements} from '../../web/ui/page_elements.js';
 
 const EMPTY = 'There is nothing to send yet: write the message, or take its first words among the branches.';
 const ENDING = 'The message would end here; an ending inserts nothing. Send passes the turn.';
+const SENDS = 'Send, or Ctrl+Enter, passes the turn.';
 /** @type {ConversationState} */
 const EXAMPLE = {messages: [{role: 'user', content: 'How does a lighthouse help a ship at night?', spans: []}], role: 'assistant'};
 /**
@@ -81,7 +82,14 @@ class AssistantTab {
     for (const part of [this.bans, this.settings]) part.addEventListener('change', () => this.controller.settingsChanged());
     onDetail(branches, 'ban', ({id, text}) => this.bans.add(id, text));
     this.bans.undoWith(this.draft);
-    branches.addEventListener('click', event => { if (closestTo(event, '.end')) this.notice.show(ENDING); });
+    branches.addEventListener('click', event => {
+      if (!closestTo(event, '.end')) return;
+      event.preventDefault();
+      this.notice.show(ENDING);
+    });
+    branches.addEventListener('drawn', () => {
+      for (const end of findAll(branches, `.end:not([aria-label$="${SENDS}"])`)) end.ariaLabel += ` ${SENDS}`;
+    });
     onDetail(draft, 'change', ({kind, revision}) => {
       if (draft.text && this.notice.text === EMPTY) this.notice.clear();
       if (kind !== 'caret' && this.undoes !== null && revision !== this.undoes) this.#forgetUndo();

@@ -991,7 +991,10 @@ def test_the_arrows_reach_a_row_that_ends_at_once(bench: Bench) -> None:
         bench.press("ArrowUp")
     expect(chip).to_be_focused()
     expect(chip).to_have_attribute("tabindex", "0")
-    bench.press("Enter", "Delete", "e")
+    bench.press("Enter")
+    sentence = f"Branch {ended + 1} ends the text here: it inserts nothing."
+    expect(bench.page.locator(".branch-view > .announcement")).to_have_text(sentence)
+    bench.press("Delete", "e")
     assert not bench.told("accept") and not bench.told("ban")
     bench.show(view_of([(1, 2), (END,), (3, 4)]))
     expect(chip).to_be_focused()

@@ -440,6 +440,16 @@ def test_an_ending_chip_inserts_nothing_and_names_send(default_talking: Talking,
     ending.locator(".end").click()
     assert default_talking.state == state
     assert "Send passes the turn" in default_talking.notice
+    default_talking.page.locator("#chat-text").press("Alt+ArrowDown")
+    browsers.expect(ending.locator(".end")).to_be_focused()
+    browsers.expect(ending.locator(".end")).to_have_accessible_name(
+        re.compile("an ending inserts nothing. Send, or Ctrl.Enter, passes the turn.$")
+    )
+    default_talking.page.locator(".talking .notice .dismiss").click()
+    ending.locator(".end").focus()
+    default_talking.page.keyboard.press("Enter")
+    assert default_talking.state == state
+    assert "Send passes the turn" in default_talking.notice
 
 
 ENDED = importing("""async () => {
