@@ -78,10 +78,12 @@ function paintLabels(line, labels) {
 /** @param {HTMLElement} list @param {DrawnOther[]} others @param {string} typed */
 function paintOthers(list, others, typed) {
   trimChildren(list, others.length);
-  const elements = childrenOf(list), choosable = others.filter(isChoosable);
+  const elements = childrenOf(list), count = others.filter(isChoosable).length;
+  let number = 0;   // of the button
   others.forEach((other, index) => {
     const tag = isChoosable(other) ? 'button' : 'span', present = elements[index];
-    const position = `${formatNumber(choosable.indexOf(other) + 1)} of ${formatNumber(choosable.length)}`;
+    if (tag === 'button') number += 1;
+    const position = `${formatNumber(number)} of ${formatNumber(count)}`;
     if (present?.localName === tag) {
       paintOther(present, other, {index, typed, position});
       return;
