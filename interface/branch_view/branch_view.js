@@ -345,8 +345,7 @@ export class BranchView {
     setAttribute(root, 'data-refused', state.refusal !== null && state.refusals);
     setAttribute(this.rest, 'data-inert', old);
     const earlier = old || (state.status.state === 'thinking' && isBeforeChange(state));
-    setAttribute(this.cover, 'data-stale', String(earlier));
-    setAttribute(root, 'data-earlier', earlier);
+    for (const part of [this.cover, root]) setAttribute(part, 'data-earlier', earlier);
     if (earlier) setText(find(this.cover, '.earlier'), state.textChanged ? 'For the text before' : 'Before the change');
     setText(find(this.note, '.words'), note.sentence);
     const progress = find(this.note, '.progress'), hasProgressed = progress.textContent !== note.progress;

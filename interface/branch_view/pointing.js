@@ -2,7 +2,7 @@
 // buttons that change or ban a token stand below the rows.
 /** @import {Target} from '../web/core/branch_view_state.js' */
 import {CHOICES, targetOf} from './targets.js';
-import {WayDown} from '../web/ui/way_down.js';
+import {SteepMoves} from '../web/ui/steep_moves.js';
 import {atNextClick, closestTo} from '../web/ui/events.js';
 import {setAttribute} from '../web/ui/elements.js';
 
@@ -14,7 +14,7 @@ export class Pointing {
   button = null;
   isHeld = false;   // whether a finger that rested points at the button
   #mouse = '';      // the last position of the mouse in the window
-  #way = new WayDown();
+  #steepMoves = new SteepMoves();
   #restsAt = '';    // its position when the rows were replaced below it, or a key moved the focus; until it moves it points at nothing
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -56,9 +56,9 @@ export class Pointing {
   #onMove(event) {
     const hasRested = this.#restsAt !== '';
     // On its way down to the note, however slow, the mouse passes: a row counts where it rests.
-    if (this.#timer !== undefined && this.#way.includes(event)) this.#restart();
+    if (this.#timer !== undefined && this.#steepMoves.includes(event)) this.#restart();
     this.#mouse = positionOf(event);
-    this.#way.moved(event);
+    this.#steepMoves.moved(event);
     if (this.#mouse === this.#restsAt) return;
     this.#rest('');
     if (hasRested) this.#onOver(event);
@@ -79,7 +79,7 @@ export class Pointing {
     }
     const button = closestTo(event, CHOICES), present = this.#present;
     const near = button && !button.closest('.others') && (!present || button.parentElement === present.parentElement);
-    const passes = !near || (present && this.#way.includes(event));
+    const passes = !near || (present && this.#steepMoves.includes(event));
     this.#aim(button, !passes ? 0 : button ? PASSING : LEAVING);
   }
 

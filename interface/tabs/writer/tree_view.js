@@ -18,7 +18,7 @@ import {hereIn} from '../../web/core/tree_moves.js';
 import {layoutInArea} from '../../web/core/tree_layout.js';
 import {sessionTree} from '../../web/core/session_tree.js';
 import {setTip} from '../../web/ui/tips.js';
-import {WayDown} from '../../web/ui/way_down.js';
+import {SteepMoves} from '../../web/ui/steep_moves.js';
 
 const TYPING_RESTS = 150;   // milliseconds: a paint never comes between two keys
 const PASSING = 160;        // milliseconds on another node before it is described
@@ -56,7 +56,7 @@ export class TreeView extends EventTarget {
   #pointTimer;                       // a delayed call of #describe: the pointer may only pass over a node
   /** @type {TreeNode | null | undefined} */
   #passed;                           // the node that it describes, or null for none; undefined without such a call
-  #way = new WayDown();
+  #steepMoves = new SteepMoves();
   /** @type {TreeNode | null} */
   #described = null;
   #isDelayed = false;   // whether the drawing waits for complete rows, so that the focus leaves a node that is gone only once
@@ -310,8 +310,8 @@ export class TreeView extends EventTarget {
   /** On its way to the button, however slow, the mouse passes. @param {PointerEvent} event */
   #onMove(event) {
     const {bottom} = find(this.panel, '.tree-foot').getBoundingClientRect(), isAbove = bottom < event.clientY;
-    if (this.#passed !== undefined && this.#way.includes(event, isAbove)) this.#pass(this.#passed);
-    this.#way.moved(event);
+    if (this.#passed !== undefined && this.#steepMoves.includes(event, {isUp: isAbove})) this.#pass(this.#passed);
+    this.#steepMoves.moved(event);
   }
 
   /** @param {TreeNode} node */

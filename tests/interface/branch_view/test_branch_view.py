@@ -659,15 +659,15 @@ def test_the_coverage_of_rows_from_before_another_setting_says_so_until_the_new_
     bench.show(likely())
     bench.set(towards="sea")
     bench.send("state", state="thinking", note=None)
-    assert cover.get_attribute("data-stale") == "true"
+    expect(cover).to_have_attribute("data-earlier", "true")
     expect(earlier).to_be_visible()
     assert earlier.inner_text() == "Before the change"
     assert bench.page.locator("#branches[data-earlier]").count() == 1, "the odds of the rows are grey too"
     bench.set(towards="")
     assert bench.page.locator("#branches[data-earlier]").count() == 0
-    assert cover.get_attribute("data-stale") == "false", "the rows are those that are wanted"
+    assert cover.get_attribute("data-earlier") is None, "the rows are those that are wanted"
     bench.set(temperature=0.5)
-    assert cover.get_attribute("data-stale") == "false", "the odds of the same rows are known"
+    assert cover.get_attribute("data-earlier") is None, "the odds of the same rows are known"
 
 
 def test_what_is_left_carries_its_odds_along(bench: Bench) -> None:
