@@ -324,6 +324,8 @@ export class DocumentKeeper {
   /**
    * The changes of rows of a link as steps beside the text, unchecked. Those made with another model are left out: token ids
    * mean other tokens there.
+   * A link has this form, and not that of the steps in a stored document (`side`): those hold bans and undone steps too, and each
+   * repeats the text before the caret, for which a link has no room.
    * @param {DocumentLink} linked
    */
   #editSteps({edits, text, model}) {
