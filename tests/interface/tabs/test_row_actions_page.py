@@ -894,6 +894,29 @@ def test_a_mouse_that_rests_does_not_change_the_grey_text_after_a_click(visit: V
     expect(ghost).to_have_text(str(chosen), use_inner_text=False)
 
 
+MARKED = """() => [...document.querySelectorAll('#branches .rows :is(.token, .branch)')]
+  .filter(one => getComputedStyle(one).backgroundColor !== 'rgba(0, 0, 0, 0)')
+  .map(one => one.closest('.branch').dataset.branch)"""
+
+
+def test_only_one_row_is_marked_as_chosen_where_the_mouse_and_the_focus_are_on_two(visit: Visit) -> None:
+    def wait_until_marked(row: str) -> None:
+        visit.page.wait_for_function(f"row => ({MARKED})().every(one => one === row)", arg=row, timeout=5000)
+        assert set(visit.page.evaluate(MARKED)) == {row}
+
+    write(visit)
+    press(visit, "Alt+ArrowDown", "ArrowRight")
+    wait_until_marked("0")
+    visit.token(2, 0).hover()
+    expect(visit.token(2, 0)).to_have_attribute("data-pointed", "")
+    wait_until_marked("2")
+    focus = visit.token(0, 1)
+    expect(focus).to_be_focused()
+    assert focus.evaluate("one => getComputedStyle(one).boxShadow") != "none", "the focus is still seen"
+    press(visit, "ArrowDown")
+    wait_until_marked("1")
+
+
 def test_a_slow_way_down_to_the_buttons_of_a_token_keeps_the_token(visit: Visit) -> None:
     write(visit)
     note, token = visit.page.locator("#branches .note"), visit.token(0, 0)
