@@ -487,7 +487,7 @@ def test_a_row_that_was_scrolled_is_seen_from_its_beginning_when_it_is_another_o
         tiny.control("depth").fill("5")
 
 
-@pytest.mark.parametrize(("size", "shown"), [((911, 512), True), ((390, 844), False), ((1280, 800), False)])
+@pytest.mark.parametrize(("size", "shown"), [((911, 512), True), ((390, 844), True), ((1280, 800), False)])
 def test_the_name_of_the_figure_is_shown_where_the_words_below_the_rows_are_out_of_sight(
     tiny: Visit, size: tuple[int, int], shown: bool
 ) -> None:
