@@ -334,7 +334,7 @@ export function shareLabel({share, apart, pieces, next_word: word, ended = false
   const [first] = pieces, count = buttonsFor(pieces, apart);
   const single = `${first?.ids.length === 1 && first.ends >= 1 ? 'this next token' : 'this beginning'}${first?.text ? `, ${nameOfText(letters + first.text)}` : ''}`;
   const what = count > 1 ? `these first ${formatNumber(count)} tokens` : count || apart < 2 ? single : 'this whole row';
-  return `${formatPercent(share)} chance of ${what}`;
+  return isUnknown(share) && share.atLeast ? `The chance of ${what} is not known yet` : `${formatPercent(share)} chance of ${what}`;
 }
 
 /** A text in quotation marks; signs alone by their names. @param {string} text */

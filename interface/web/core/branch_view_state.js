@@ -14,6 +14,7 @@ import {editedPosition, restoredPosition, withChange} from './row_edits.js';
 import {wordOfPiece} from './row_tokens.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
+import {NOT_YET} from './shares.js';
 import {viewToBeginWith} from './known_views.js';
 import {withConfirmation, withRows, withSentence} from './confirmations.js';
 
@@ -336,7 +337,9 @@ function redraw(state) {
     const wanted = {k: 0, depth: Infinity, until: 'tokens', ...base.wanted};
     // It takes the place of the last old row: the next view has a row for it, so that nothing moves when that view comes.
     rows.pop();
-    rows.unshift({...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision});
+    const row = {...shapePinnedRow(pinnedSince.pinned, wanted), revision: pinnedSince.revision};
+    // Of its next word only the share of the first token is known, which may be another one.
+    rows.unshift(base.wordError === null ? row : {...row, share: NOT_YET});
   }
   const followedAt = followed && (followed.undone ? restoredPosition : editedPosition)(rows, followed.edit);
   const isComputed = followed && !followed.undone && !followed.seen && !followedAt;

@@ -98,7 +98,7 @@ export const isCertain = ({error}) => error <= MOST_WORD_ERROR;
 const leastShare = ({share, error}) => (share - error > ROUNDING ? share - error : 0);
 
 /** @type {Odds} in place of odds that are being computed: a bound that still moves would be read as the result */
-const NOT_YET = {p: 0, atLeast: true};
+export const NOT_YET = {p: 0, atLeast: true};
 
 /**
  * Lower bound of a word's share, where the share is known less exactly than `MOST_WORD_ERROR`.

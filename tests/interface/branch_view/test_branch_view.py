@@ -604,6 +604,8 @@ def test_until_the_next_view_the_pinned_row_lives_above_old_ones_that_do_not(ben
     assert bench.texts(0) == [piece["text"] for piece in view["branches"][1]["pieces"][2:]]
     assert bench.all("[data-branch]", "dataset.inert") == [None, *["true"] * 4]
     assert bench.page.get_attribute("#branches", "data-revision") == "2"
+    expect(bench.row(1).locator(".share")).to_be_hidden()  # the share of another text, beside one of the present text
+    expect(bench.row(0).locator(".share")).to_be_visible()
     bench.token(2, 0).click()
     assert len(bench.told("accept")) == 1
     assert bench.page.locator("#branches[data-refused]").count() == 1

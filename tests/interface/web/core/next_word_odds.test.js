@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
+import {INITIAL_STATE, reduce} from '../../../../interface/web/core/branch_view_state.js';
 import {coversSettings, shapeRows} from '../../../../interface/web/core/branch_rows.js';
 import {shareLabel, summarySentence} from '../../../../interface/web/core/branch_sentences.js';
 import {formatError, formatKnown} from '../../../../interface/web/core/figures_and_labels.js';
@@ -155,6 +156,16 @@ test('shares of words that exceed 100 % together by their errors are the least t
   const {coverage, rows} = shapeRows(view, {odds: 'words'});
   assert.deepEqual(rows.map(({share}) => [rounded(share.p), share.atLeast]), [[0.4995, true], [0.4995, true]]);
   near(coverage.p, 0.999, 'coverage');
+});
+
+test('the share of a pinned row among words is not known before the first view after it', () => {
+  const {branches: [, pinned]} = likelyView(3, 4);
+  const [first, ofTokens] = [wordView(), likelyView(3, 4)].map(view => [
+    {type: 'show', detail: {revision: 1, view}}, {type: 'show', detail: {revision: 2, view: null, pinned}},
+  ].reduce(reduce, INITIAL_STATE).drawn.rows[0]);
+  assert.equal(formatKnown(first.share), '…', 'its first token may begin several words');
+  assert.match(formatKnown(ofTokens.share), /%$/);
+  assert.match(shareLabel(first), /^The chance of .* is not known yet$/);
 });
 
 test('a pinned row that continues a growing one has the odds of its word', () => {
