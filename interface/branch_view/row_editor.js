@@ -7,7 +7,8 @@ import {spokenQuote} from '../web/core/figures_and_labels.js';
 const ROOM = 48;   // pixels that the field is wider than the token
 const LEAST = 96;  // its least width in pixels
 const GAP = 2;     // pixels between the field and the line below it
-const KEYS = 'Enter: use it · Esc: leave it', FINGER = 'Use it';
+const KEYS = 'Enter: use it · Esc: leave it';
+const AWAY = 8;    // pixels that the token may move before the field, which stays, is closed
 const MOST = 160;  // characters; the server takes some more
 
 /** One field at a time, over the token that is changed. What was typed is used as well when the focus moves elsewhere: undo takes it back. */
@@ -16,6 +17,7 @@ export class RowEditor {
   #field = null;
   /** @type {HTMLElement | null} the line below the field */
   #keys = null;
+  #isAway = () => false;   // whether the token has moved from below the field
 
   /**
    * @param {HTMLElement} root the field is put into it
@@ -25,6 +27,8 @@ export class RowEditor {
   constructor(root, onDone) {
     this.root = root;
     this.onDone = onDone;
+    // A row that is scrolled sideways takes its token away: nothing is changed.
+    root.addEventListener('scroll', () => { if (this.#isAway()) this.close(); }, {capture: true, passive: true});
   }
 
   /**
@@ -54,17 +58,36 @@ export class RowEditor {
       this.close();
       if (field.value.trim() !== text.trim()) this.onDone(row, piece, field.value);
     });
-    // The field's name says the same. The second text looks like a button: a tap on it takes the focus from the field, which uses what was typed.
-    const keys = this.#keys = make('small', {className: 'row-editor-keys', ariaHidden: 'true'}, make('span', {className: 'keys-only', text: KEYS}), make('span', {className: 'finger-only', text: FINGER}));
+    // The field's name says the same as the keys.
+    const keys = this.#keys = make('small', {className: 'row-editor-keys'}, make('span', {className: 'keys-only', text: KEYS, ariaHidden: 'true'}), make('span', {className: 'finger-only'},
+      this.#makeButton('Use it', () => this.onDone(row, piece, field.value)), this.#makeButton('Cancel', () => {})));
     this.root.append(field, keys);
     keys.style.cssText = `left: ${Math.max(0, Math.min(left, outer.width - keys.offsetWidth))}px; top: ${token.bottom - outer.top + GAP}px`;
+    this.#isAway = () => Math.abs(button.getBoundingClientRect().left - token.left) > AWAY;
     field.focus({preventScroll: true});
     field.select();
+  }
+
+  /**
+   * A button that closes the field. A press on it leaves the focus in the field, which would else use what was typed.
+   * @param {string} text
+   * @param {() => void} then
+   */
+  #makeButton(text, then) {
+    const button = make('button', {tabIndex: -1, text});
+    button.addEventListener('mousedown', event => event.preventDefault());
+    button.addEventListener('click', event => {
+      event.stopPropagation();
+      this.close();
+      then();
+    });
+    return button;
   }
 
   close() {
     const field = this.#field;
     this.#field = null;
+    this.#isAway = () => false;
     field?.remove();
     this.#keys?.remove();
   }

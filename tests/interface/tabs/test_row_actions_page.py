@@ -402,7 +402,8 @@ def test_where_there_is_only_a_finger_nothing_is_said_of_keys_that_it_does_not_h
     expect(phone.page.locator("body .tip")).to_be_hidden()
     phone.hold(phone.token(1, 0))
     branches.locator(".note .change").tap()
-    assert branches.locator(".row-editor-keys").inner_text() == "Use it"
+    assert branches.locator(".row-editor-keys button:visible").all_inner_texts() == ["Use it", "Cancel"]
+    expect(branches.locator(".row-editor-keys .keys-only")).to_be_hidden()
 
 
 def test_a_finger_has_a_place_to_tap_that_uses_what_was_typed_into_a_row(phone: Visit) -> None:
@@ -411,12 +412,35 @@ def test_a_finger_has_a_place_to_tap_that_uses_what_was_typed_into_a_row(phone: 
     phone.hold(phone.token(1, 0))
     phone.page.locator("#branches .note .change").tap()
     phone.page.locator(".row-editor").fill("never")
-    place = phone.page.locator(".row-editor-keys")
-    assert place.bounding_box()["height"] >= 32
+    place = phone.page.get_by_role("button", name="Use it")
+    assert place.bounding_box()["height"] >= 40
     place.tap()
     expect(phone.page.locator(".row-editor")).to_have_count(0)
     expect(phone.page.locator("#branches [data-edited]")).not_to_have_count(0)
     assert phone.text == TEXT, "a tap that ends the change chooses nothing"
+
+
+@pytest.mark.parametrize("way", ["button", "swipe"])
+def test_a_finger_leaves_a_row_as_it_is_by_a_button_or_by_a_swipe_of_the_row(phone: Visit, way: str) -> None:
+    phone.control("depth").fill("20")
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    phone.hold(phone.token(1, 0))
+    phone.page.locator("#branches .note .change").tap()
+    field, cancel = phone.page.locator(".row-editor"), phone.page.get_by_role("button", name="Cancel")
+    field.fill("never")
+    box = cancel.bounding_box()
+    assert min(box["width"], box["height"]) >= 40 and box["x"] + box["width"] <= 390
+    if way == "button":
+        cancel.tap()
+    else:
+        row = phone.page.locator("#branches .branch .tokens").nth(1)
+        assert row.evaluate("one => { one.scrollBy(60, 0); return one.scrollLeft; }") > 8
+    expect(field).to_have_count(0)
+    expect(cancel).to_have_count(0)
+    phone.wait_until_asked()
+    assert phone.page.locator("#branches [data-edited]").count() == 0
+    assert phone.text == TEXT
 
 
 def test_a_held_token_is_seen_whole_above_its_note_also_at_the_top_of_the_page(phone: Visit) -> None:
