@@ -3,6 +3,7 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
+import {FINGER} from '../../web/ui/window_sizes.js';
 import {announce} from '../../web/ui/announce.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
@@ -230,7 +231,7 @@ export class GuessFirst extends EventTarget {
 
   /**
    * Show the rows after a text from now on. The focus goes back to the text; after a guess by keys it goes to the form instead,
-   * since a second Enter would write a line break into the text.
+   * since a second Enter would write a line break into the text, and on a phone, whose keyboard would open over the result.
    * @param {GuessedText} now
    * @param {{hadFocus?: boolean}} [options] `hadFocus`: whether the form had the focus, which a disabled button loses
    */
@@ -243,7 +244,7 @@ export class GuessFirst extends EventTarget {
     this.field.value = '';
     const {activeElement} = document, focused = this.form.contains(activeElement) || (hadFocus && activeElement === document.body);
     this.#changed();
-    if (focused && this.#byKey) this.#focusForm();
+    if (focused && (this.#byKey || matchMedia(FINGER).matches)) this.#focusForm();
     else if (focused) this.draft.box.focus({preventScroll: true});
   }
 
@@ -276,8 +277,8 @@ export class GuessFirst extends EventTarget {
     if (isSeen) setText(this.said, sentence);
   }
 
-  /** Say how a guess has ended, and where the keys lead on if the form has the focus. @param {string} sentence */
-  #sayOutcome(sentence) { this.#say(document.activeElement === this.form ? `${sentence.replace(/\.?$/, '.')} ${WAY_ON}` : sentence); }
+  /** Say how a guess has ended, and where the keys lead on if there are keys and the form has the focus. @param {string} sentence */
+  #sayOutcome(sentence) { this.#say(document.activeElement === this.form && !matchMedia(FINGER).matches ? `${sentence.replace(/\.?$/, '.')} ${WAY_ON}` : sentence); }
 
   #changed() { dispatch(this, 'change'); }
 

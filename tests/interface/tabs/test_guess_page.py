@@ -379,6 +379,23 @@ def test_without_a_mouse_the_text_box_is_described_by_what_tab_does_now_and_by_n
     context.close()
 
 
+@pytest.mark.parametrize("way", ["tap", "Enter", "skip"])
+def test_on_a_phone_no_text_field_has_the_focus_after_a_guess(phone: Visit, way: str) -> None:
+    page, said = phone.page, phone.page.locator(".guess-said")
+    phone.control("guess-first").check()
+    phone.fill(TEXT)
+    wait_for_answer(phone)
+    page.locator("#guess").tap()
+    page.locator("#guess").fill("time")
+    if way == "Enter":
+        page.keyboard.press("Enter")
+    else:
+        page.locator("#guess-done" if way == "tap" else "#guess-skip").tap()
+    expect(said).to_contain_text("Skipped" if way == "skip" else "“time”: ")
+    assert not page.evaluate("document.activeElement.matches('input, textarea')"), "the keyboard would cover the result"
+    expect(said).not_to_contain_text("Alt+")
+
+
 def test_on_a_phone_the_result_of_a_guess_is_in_sight_and_the_page_does_not_jump(phone: Visit) -> None:
     page, said = phone.page, phone.page.locator(".guess-said")
     phone.control("guess-first").check()
