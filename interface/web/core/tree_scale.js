@@ -2,9 +2,8 @@
 
 /** @typedef {{width: number, height: number}} Size in pixels */
 
-export const LEAST = 0.1;       // the smallest scale
+export const LEAST = 0.01;      // the smallest scale: all of a long session is seen
 export const READABLE = 0.924; // the least scale before *Fit* is pressed: odds have 12 pixels; a larger drawing is scrolled
-export const TAPPABLE = 0.75;   // that of *Fit* for a finger where all is not legible: nodes are 28 pixels apart, letters have 11; the rest is swiped
 export const LEGIBLE = 0.5;    // below it, labels have less than 8 pixels: boxes are drawn instead
 export const LARGEST = 2;      // letters as large as a class can read from the back row
 const MOST_SPREAD = 2.5;       // times the distances that the labels need

@@ -1,6 +1,6 @@
 // Pan and zoom of a drawing: it is scrolled by the browser, dragged by a mouse, and zoomed by its size.
 /** @import {Size} from '../core/tree_scale.js' */
-import {LARGEST, LEAST, LEGIBLE, READABLE, TAPPABLE, fittingScale} from '../core/tree_scale.js';
+import {LARGEST, LEAST, LEGIBLE, READABLE, fittingScale} from '../core/tree_scale.js';
 import {coverPlaceOf} from './click_cover.js';
 import {find} from './elements.js';
 import {markCropped} from './cropped.js';
@@ -10,7 +10,6 @@ const MOST = 4;
 const STEP = 1.25;       // of a key or a button
 const WHEEL = 0.0025;    // of the logarithm of the scale, a pixel of the wheel
 const STILL = 5;         // pixels that a pointer may move and still click
-const FINGER = '(hover: none)';
 const LOWEST = 0.8;      // of the area's height: a point above it is seen while the drawing's top is
 
 export class TreeViewport {
@@ -23,7 +22,7 @@ export class TreeViewport {
   #largest;
   #anchor;
   #chosen = false;    // whether a person has chosen the scale
-  #fits = false;      // whether all is to be seen, however small for a mouse
+  #fits = false;      // whether all is to be seen, however small
   /** @type {{x: number, y: number, left: number, top: number, moved: boolean} | null} */
   #drag = null;
 
@@ -86,17 +85,12 @@ export class TreeViewport {
     this.#apply();
   }
 
-  /**
-   * Show all of the drawing, also of what it becomes, and scroll the page so that it is in the window. A finger is shown as much as
-   * it can read and tap, around the anchor.
-   */
+  /** Show all of the drawing, also of what it becomes, and scroll the page so that it is in the window. */
   fit() {
     this.#fits = true;
     this.#chosen = false;
     this.#follow();
-    const {scroll, svg} = this, isCropped = scroll.classList.contains('cropped'), anchor = this.#anchor();
-    (isCropped ? scroll : svg).scrollIntoView({block: 'nearest'});
-    if (isCropped && anchor) this.reveal(anchor.x, anchor.y);
+    this.svg.scrollIntoView({block: 'nearest'});
   }
 
   /** The drawing shows other things: a scale that was chosen for the one before counts no longer. *Fit* still does. */
@@ -133,17 +127,11 @@ export class TreeViewport {
     this.lacksRoom = this.scroll.scrollLeft < Math.floor(left);
   }
 
-  /** The least scale of *Fit*: all of the drawing, but for a finger nothing that is too small to read. */
-  get #leastOfFit() {
-    if (!this.#drawing || !matchMedia(FINGER).matches) return LEAST;
-    return fittingScale(this.#drawing, this.area, LEAST) < LEGIBLE ? TAPPABLE : LEGIBLE;
-  }
-
   /** Fit the drawing into its area, unless a person has chosen a scale. */
   #follow() {
     const {area} = this;
     if (this.#chosen || !this.#drawing || !area.width) return;
-    this.scale = fittingScale(this.#drawing, area, this.#fits ? this.#leastOfFit : READABLE, this.#largest);
+    this.scale = fittingScale(this.#drawing, area, this.#fits ? LEAST : READABLE, this.#largest);
     this.#apply();
   }
 

@@ -784,7 +784,7 @@ def zoom_out_until_too_small(phone: Visit) -> None:
 def test_a_drawing_that_is_larger_than_its_area_says_so_until_all_of_it_is_seen(phone: Visit) -> None:
     note = phone.page.locator("#tree .cropped-note")
     draw_on_a_phone(phone, depth=20)
-    said = "Only a part is in view: swipe, or zoom out with −."
+    said = "Only a part is in view: swipe, or choose Fit."
     expect(note).to_have_text(said, use_inner_text=True)
     while note.is_visible():
         phone.page.locator("#tree .zoom-out").tap()
@@ -792,19 +792,24 @@ def test_a_drawing_that_is_larger_than_its_area_says_so_until_all_of_it_is_seen(
     expect(note).to_be_visible()
 
 
-def test_fit_shows_a_finger_no_less_than_it_can_read_and_tap_around_the_end_of_the_text(phone: Visit) -> None:
+@pytest.mark.parametrize("session", [False, True])
+def test_fit_shows_a_finger_all_of_a_drawing_also_where_that_is_too_small_for_words(
+    phone: Visit, session: bool
+) -> None:
     page = phone.page
-    draw_on_a_phone(phone, depth=20)
-    zoom_out_until_too_small(phone)
-    page.locator("#tree .fit").tap()
-    expect(page.locator("#tree .too-small")).to_be_hidden()
-    height = "node => node.querySelector('.hit').getBoundingClientRect().height"
-    assert nodes(phone, "ahead").first.evaluate(height) >= 24
-    assert page.locator("#tree .node[data-here]").evaluate(IS_SEEN)
+    draw_on_a_phone(phone, depth=6 if session else 20)
+    if session:
+        nodes(phone, "ahead").nth(5).tap()
+        phone.wait_until_settled()
+        page.locator("label:has(#tree-session)").tap()
+        draw_again(phone)
     expect(page.locator("#tree .cropped-note")).to_be_visible()
+    page.locator("#tree .fit").tap()
+    expect(page.locator("#tree .cropped-note")).to_be_hidden()
+    expect(page.locator("#tree .too-small")).to_be_visible()
 
 
-def test_fit_shows_a_finger_all_of_a_drawing_that_is_legible_then(phone: Visit) -> None:
+def test_fit_shows_a_finger_the_words_of_a_drawing_where_all_of_it_is_legible(phone: Visit) -> None:
     page = phone.page
     draw_on_a_phone(phone, depth=6)
     while page.locator("#tree .cropped-note").is_hidden():
