@@ -18,7 +18,7 @@ import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {listTurns} from './sent_list.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
-const EMPTY = 'There is nothing to send yet: write the message, or take its first words among the branches.';
+const EMPTY = 'Nothing to send yet. ';
 const ENDING = 'The message would end here; an ending inserts nothing. Send passes the turn.';
 const SENDS = 'Send, or Ctrl+Enter, passes the turn.';
 /** @type {ConversationState} */
@@ -42,6 +42,7 @@ class AssistantTab {
   /** @type {number | null} */
   undoes = null;   // the text's revision after the step that the notice can undo
   #takesFocus = false;   // whether the text box takes the focus after the turn that is being made
+  #isUnsent = false;     // whether an empty message was to be sent, and nothing was written since
 
   /**
    * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement}} elements
@@ -50,6 +51,7 @@ class AssistantTab {
   constructor({sheet, controls, branches}, server) {
     this.sheet = sheet;
     this.branches = branches;
+    this.unsent = find(sheet, '.unsent');
     this.roleName = find(sheet, '.whose');
     this.whichMessage = find(sheet, '.does');
     this.label = find(sheet, '.over');
@@ -91,7 +93,7 @@ class AssistantTab {
       for (const end of findAll(branches, `.end:not([aria-label$="${SENDS}"])`)) end.ariaLabel += ` ${SENDS}`;
     });
     onDetail(draft, 'change', ({kind, revision}) => {
-      if (draft.text && this.notice.text === EMPTY) this.notice.clear();
+      if (kind !== 'caret') this.#isUnsent = false;
       if (kind !== 'caret' && this.undoes !== null && revision !== this.undoes) this.#forgetUndo();
       this.#paint();
     });
@@ -126,7 +128,8 @@ class AssistantTab {
       const message = {role, content: draft.text, spans: draft.spans};
       this.#turn(event, 'send', {messages: [...messages, message], role: OTHER_ROLE[role]});
     } else {
-      this.notice.show(EMPTY);
+      this.#isUnsent = true;
+      this.#paint();
     }
   }
 
@@ -180,10 +183,12 @@ class AssistantTab {
     const {messages, role} = this.earlier;
     this.messages.show(messages);
     this.sheet.dataset.role = role;
-    const which = messages.length ? 'the next message' : 'the first message';
+    // In place of the words that it has no room for on the line of a phone.
+    const isUnsent = this.#isUnsent, which = isUnsent ? '' : messages.length ? 'the next message' : 'the first message';
     // The label is the text box's name: where the box takes the focus its name is said, and is not to be announced as well.
     if (this.roleName.textContent !== ROLE_NAMES[role] || this.whichMessage.textContent !== which) this.label.ariaLive = this.#takesFocus ? 'off' : 'polite';
     // An equal text would be announced again.
+    setText(this.unsent, isUnsent ? EMPTY : '');
     setText(this.roleName, ROLE_NAMES[role]);
     setText(this.whichMessage, which);
     this.sendButton.setAttribute('aria-label', `Send to the ${OTHER_ROLE[role]}`);

@@ -421,12 +421,19 @@ def test_the_undo_of_a_new_conversation_announces_what_is_back_and_leaves_no_not
     assert talking.text == ""
 
 
-def test_sending_nothing_gets_a_sentence(talking: Talking) -> None:
+def test_sending_nothing_gets_a_sentence_beside_the_text_box_until_something_is_written(talking: Talking) -> None:
+    talking.page.set_viewport_size({"width": 390, "height": 844})
+    label = talking.page.locator(".talking .over")
+    height = label.bounding_box()["height"]
     for nothing in ("", " ", "\n"):
         talking.page.locator("#chat-text").fill(nothing)
         talking.page.locator("#send").click()
-        assert talking.notice.startswith("There is nothing to send yet")
+        browsers.expect(label).to_have_text("Nothing to send yet. You write as User")
+        assert label.bounding_box()["height"] == height, "nothing below it moves"
+        assert talking.notice == ""
         assert (talking.said, talking.role, talking.text) == ([], "User", nothing)
+    talking.page.locator("#chat-text").press_sequentially("A")
+    browsers.expect(label).to_have_text("You write the first message as User")
 
 
 def test_an_ending_chip_inserts_nothing_and_names_send(default_talking: Talking, default_model: Model) -> None:
