@@ -225,7 +225,7 @@ const makeSign = count =>
 
 /** @param {Odds} odds of the end token @param {boolean} isAlone whether the row has no token */
 function makeEnd(odds, isAlone) {
-  const chip = makeTipped(`end ${formatPercent(odds)}${isAlone ? ': the text stops here' : ''}`, 'end', endSentence(odds, isAlone));
+  const chip = makeTipped(`end ${formatPercent(odds)}${isAlone ? ': the text ends here' : ''}`, 'end', endSentence(odds, isAlone));
   setAttribute(chip, 'data-alone', isAlone);
   chip.setAttribute('role', 'note');
   chip.setAttribute('aria-label', endSentence(odds, isAlone));

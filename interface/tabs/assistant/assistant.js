@@ -19,7 +19,7 @@ import {listTurns} from './sent_list.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
 const EMPTY = 'Nothing to send yet. ';
-const ENDING = 'The message would end here; an ending inserts nothing. Send passes the turn.';
+const ENDING = 'The message ends here: choosing this inserts nothing. Send passes the turn.';
 const SENDS = 'Send, or Ctrl+Enter, passes the turn.';
 /** @type {ConversationState} */
 const EXAMPLE = {messages: [{role: 'user', content: 'How does a lighthouse help a ship at night?', spans: []}], role: 'assistant'};

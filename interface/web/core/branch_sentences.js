@@ -422,7 +422,7 @@ export const stopSentence = ({repeats, limit, unfollowed}) =>
  * @param {boolean} [isAlone] whether the row has nothing else
  */
 export const endSentence = (odds, isAlone = false) =>
-  `End: ${isAlone ? 'the model would write nothing more here' : 'after this row the model would end the text'}, with a chance of ${formatPercent(odds)}. There is nothing to choose: an ending inserts nothing.`;
+  `The text ends ${isAlone ? 'here' : 'after this row'}, with a chance of ${formatPercent(odds)}: the model would write nothing more. Choosing this inserts nothing.`;
 
 export const SHARE_MEANING = 'This is how likely the model finds it, not how good it is.';
 

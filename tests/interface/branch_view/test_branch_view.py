@@ -972,11 +972,11 @@ def test_a_row_that_only_ends_the_text_says_so_as_readably_as_other_rows(bench: 
     alone, after = (bench.row(rows.index(ids)).locator(".end") for ids in ((END,), (1, 2, END)))
     look = "one => [getComputedStyle(one).fontSize, getComputedStyle(one).color, getComputedStyle(one).fontStyle]"
     assert alone.evaluate(look) == bench.token(rows.index((3, 4)), 0).evaluate(look) != after.evaluate(look)
-    assert re.fullmatch(r"end \S+ %: the text stops here", alone.inner_text().replace("\u00a0", " "))
-    sentence = re.compile("^End: the model would write nothing more here")
+    assert re.fullmatch(r"end \S+ %: the text ends here", alone.inner_text().replace("\u00a0", " "))
+    sentence = re.compile("^The text ends here, with a chance of")
     expect(alone).to_have_attribute("data-tip", sentence)
     expect(alone).to_have_accessible_name(sentence)
-    assert "stops" not in after.inner_text()
+    assert "the text" not in after.inner_text()
 
 
 def test_the_arrows_reach_a_row_that_ends_at_once(bench: Bench) -> None:

@@ -446,11 +446,11 @@ def test_an_ending_chip_inserts_nothing_and_names_send(default_talking: Talking,
     assert ending.locator(".tokens").inner_text().startswith("end"), "and nothing else stands there"
     ending.locator(".end").click()
     assert default_talking.state == state
-    assert "Send passes the turn" in default_talking.notice
+    assert default_talking.notice == "The message ends here: choosing this inserts nothing. Send passes the turn."
     default_talking.page.locator("#chat-text").press("Alt+ArrowDown")
     browsers.expect(ending.locator(".end")).to_be_focused()
     browsers.expect(ending.locator(".end")).to_have_accessible_name(
-        re.compile("an ending inserts nothing. Send, or Ctrl.Enter, passes the turn.$")
+        re.compile("Choosing this inserts nothing. Send, or Ctrl.Enter, passes the turn.$")
     )
     default_talking.page.locator(".talking .notice .dismiss").click()
     ending.locator(".end").focus()

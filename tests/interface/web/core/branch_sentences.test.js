@@ -26,8 +26,8 @@ test('the tokens of a share are counted as they can be seen', () => {
 });
 
 test('an ending is explained with its odds', () => {
-  assert.equal(said(words.endSentence({p: 0.12})), 'End: after this row the model would end the text, with a chance of 12 %. There is nothing to choose: an ending inserts nothing.');
-  assert.equal(said(words.endSentence({p: 0.95}, true)), 'End: the model would write nothing more here, with a chance of 95 %. There is nothing to choose: an ending inserts nothing.');
+  assert.equal(said(words.endSentence({p: 0.12})), 'The text ends after this row, with a chance of 12 %: the model would write nothing more. Choosing this inserts nothing.');
+  assert.equal(said(words.endSentence({p: 0.95}, true)), 'The text ends here, with a chance of 95 %: the model would write nothing more. Choosing this inserts nothing.');
 });
 
 test('the coverage sentence says how many branches there are and what they hold', () => {
