@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from interface.server.column_request import Column, columns_from_json
 from interface.server.prefetched_views import AHEAD_NODES
@@ -234,8 +234,9 @@ def _wants_words(fields: dict[str, Any]) -> bool:
 def _edits(value: object) -> tuple[RowEdit, ...]:
     """Return the edits of rows in a page's JSON, in order; () if `value` is None.
 
-    Each is {"row": token ids, "before": token ids, "text": text}. Raises ValueError for more than MOST_EDITS, more than
-    MOST_ROW_TOKENS ids, ids that are not whole numbers from 0, or a wrong text.
+    Each is {"row": token ids, "before": token ids, "text": text}, and may have "earlier": [start, end] of texts in
+    "before" that earlier changes put there. Raises ValueError for more than MOST_EDITS, more than MOST_ROW_TOKENS ids,
+    ids that are not whole numbers from 0, spans that are not in "before", or a wrong text.
     """
     if value is None:
         return ()
@@ -249,8 +250,18 @@ def _edit(entry: object) -> RowEdit:
 
     match entry:
         case {"row": list(row), "before": list(before), "text": str(text)}:
-            return RowEdit(_token_ids(row), BranchEdit(_token_ids(before), text))
+            earlier = _spans(cast(Mapping[str, object], entry).get("earlier", []), len(before))
+            return RowEdit(_token_ids(row), BranchEdit(_token_ids(before), text, earlier=earlier))
     raise ValueError('Each change of a row must be {"row": token ids, "before": token ids, "text": text}.')
+
+
+def _spans(value: object, end: int) -> tuple[tuple[int, int], ...]:
+    """Return a list of [start, end] as pairs; raise ValueError for more than MOST_EDITS, or one that is wrong."""
+    if isinstance(value, list) and len(value) <= MOST_EDITS:
+        spans = [tuple(span) for span in value if isinstance(span, list) and all(type(place) is int for place in span)]
+        if len(spans) == len(value) and all(len(span) == 2 and 0 <= span[0] < span[1] <= end for span in spans):
+            return tuple((start, stop) for start, stop in spans)
+    raise ValueError(f"The earlier changes of a row must be at most {MOST_EDITS} pairs of places in its kept tokens.")
 
 
 def _token_ids(ids: list[object]) -> tuple[int, ...]:

@@ -41,6 +41,8 @@ class BranchEdit:
     """The characters after these tokens: at least one, at most MAX_CHARACTERS."""
     healed: bool = False
     """Whether the first token of the branch replaces the last typed token."""
+    earlier: tuple[tuple[int, int], ...] = ()
+    """Start and end, in `before`, of texts that earlier edits put there."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text:

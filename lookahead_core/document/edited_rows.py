@@ -39,17 +39,21 @@ def with_edited_rows(
         for edited in edit_steps(document, edit, checked_options, most):  # noqa: B007
             yield last
         assert edited is not None
-        before.append(replace(edited, earlier_edits=_earlier_edits(edited, before)))
+        before.append(replace(edited, earlier_edits=_earlier_edits(edited, edit, before)))
         result = _replaced(result, row, before[-1])
     yield LookaheadStep(last.tokens_read, 0, lambda: result)
 
 
-def _earlier_edits(edited: Branch, before: Sequence[Branch]) -> tuple[tuple[int, int], ...]:
-    """Return, in order, the tokens of the texts that edits `before` this one inserted and that `edited` still has."""
+def _earlier_edits(edited: Branch, edit: BranchEdit, before: Sequence[Branch]) -> tuple[tuple[int, int], ...]:
+    """Return, in order, the tokens of the texts that earlier edits inserted and that `edited` still has.
+
+    They are those of the branches `before` this one, and those that the edit itself names.
+    """
     assert edited.edited_tokens is not None
     start, ids = edited.edited_tokens[0], edited.token_ids
     made = [(one.edited_tokens, one.token_ids) for one in before if one.edited_tokens is not None]
-    return tuple(sorted({span for span, own in made if span[1] <= start and own[: span[1]] == ids[: span[1]]}))
+    kept = {span for span, own in made if span[1] <= start and own[: span[1]] == ids[: span[1]]}
+    return tuple(sorted(kept.union(edit.earlier)))
 
 
 def banned_token_id(document: Document, edit: BranchEdit, banned: frozenset[int]) -> int | None:

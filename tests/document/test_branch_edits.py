@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -206,6 +207,10 @@ def test_a_row_edited_twice_names_the_tokens_of_both_texts_unless_the_second_rep
     assert both.earlier_edits == (once.edited_tokens,)
     again = edited((plain.token_ids, first), (once.token_ids, BranchEdit(first.before, " sky")))
     assert again.earlier_edits == ()
+    alone = [(once.token_ids, replace(later, earlier=(once.edited_tokens,)))]
+    (*_, last) = with_edited_rows(document, document.lookahead_steps(**options), alone, options, 9)
+    (named,) = (row for row in last.result.branches if row.edited_tokens)
+    assert named.earlier_edits == (once.edited_tokens,), "the edit names what an earlier one put there"
 
 
 def test_an_edit_whose_text_has_a_banned_token_leaves_the_rows_as_they_are_without_it(tiny_model: Model) -> None:

@@ -146,7 +146,8 @@ function sideStepFrom(value) {
   const {id, text, banned, edit} = value;
   if (isCount(id) && typeof banned === 'boolean') return {id, text: labelOf(text), banned};
   if (!isPlainObject(edit) || ![edit.row, edit.before].every(ids => areIds(ids) && ids.length <= MOST_IDS) || typeof edit.text !== 'string') return null;
-  return {edit: {row: [...edit.row], before: [...edit.before], text: labelOf(edit.text)}, text, pinned: null};
+  const earlier = spansFrom(edit.earlier, edit.before.length);
+  return {edit: {row: [...edit.row], before: [...edit.before], text: labelOf(edit.text), ...(earlier.length ? {earlier} : {})}, text, pinned: null};
 }
 
 /** @param {unknown} list @returns {SideStep[]} the newest of them */

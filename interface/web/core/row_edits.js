@@ -58,7 +58,9 @@ export function replacementText(original, typed) {
  */
 export function editOf({branch, pieces, revision, pinned}, index, text) {
   const kept = index ? pieces[index - 1].tokens : 0;
-  return {revision, pinned, edit: {row: branch.ids, before: branch.ids.slice(0, kept), text}};
+  // The server does not know the changes that were made before a part of the row was accepted.
+  const earlier = [...(branch.earlier_edits ?? []), ...(branch.edited ? [branch.edited] : [])].filter(([, end]) => end <= kept);
+  return {revision, pinned, edit: {row: branch.ids, before: branch.ids.slice(0, kept), text, ...(earlier.length ? {earlier} : {})}};
 }
 
 /**

@@ -56,8 +56,8 @@ export interface Branch {
 /** How likely the text is to reach a word within so many tokens: bounds of the probability. */
 export interface WordOdds { word: string; within: number; low: number; high: number }
 
-/** A change of a row: the row's tokens, those that stay, and the text that follows them. */
-export interface RowEdit { row: number[]; before: number[]; text: string }
+/** A change of a row: the row's tokens, those that stay, and the text that follows them; `earlier`: what earlier changes put into those that stay. */
+export interface RowEdit { row: number[]; before: number[]; text: string; earlier?: Span[] }
 
 /** The detail of an `edit` event. A listener that cancels the event may say why in `because`. */
 export interface RowEditDetail { revision: number; pinned: boolean; edit: RowEdit; because?: string }

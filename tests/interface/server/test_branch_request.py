@@ -82,6 +82,9 @@ def test_words_and_changes_of_rows_are_checked() -> None:
     edit = {"row": [3, 4], "before": [3], "text": " sea"}
     (made,) = of(edits=[edit]).edits
     assert (made.row, made.edit.before, made.edit.text) == ((3, 4), (3,), " sea")
+    assert made.edit.earlier == ()
+    (again,) = of(edits=[edit | {"before": [3, 4, 5], "earlier": [[0, 1], [2, 3]]}]).edits
+    assert again.edit.earlier == ((0, 1), (2, 3))
     assert (of().edits, of(edits=[]).edits) == ((), ())
     assert len(of(edits=[edit] * branch_request.MOST_EDITS).edits) == branch_request.MOST_EDITS
     longest = [5] * branch_request.MOST_ROW_TOKENS
@@ -97,8 +100,9 @@ def test_words_and_changes_of_rows_are_checked() -> None:
         [edit | {"text": ""}],
         [edit | {"text": "x" * 201}],
         [{"row": [], "before": []}],
+        *([edit | {"earlier": spans}] for spans in ([[0, 2]], [[1, 1]], [[-1, 1]], [[0]], [0], "x", [[0, 1]] * 9)),
     ):
-        with pytest.raises(ValueError, match=r"edits must|Each change|ids of a row|text (is|has)"):
+        with pytest.raises(ValueError, match=r"edits must|Each change|ids of a row|earlier changes|text (is|has)"):
             of(edits=wrong_edits)
 
 

@@ -637,6 +637,26 @@ def test_both_changes_of_a_row_stay_marked_and_count_as_written(visit: Visit) ->
     assert "never" not in chosen and "sky" not in chosen
 
 
+def test_a_pinned_row_that_is_changed_again_keeps_the_mark_of_its_first_change(visit: Visit) -> None:
+    write(visit)
+    change(visit, "Alt+ArrowDown", "ArrowRight")
+    visit.wait_until_settled()
+    press(visit, "Home", "Enter")
+    pinned = visit.page.locator("#branches .branch[data-pinned]")
+    expect(pinned).to_have_count(1)
+    visit.wait_until_settled()
+    edited = visit.page.locator("#branches [data-edited]")
+    assert "never" in "".join(edited.evaluate_all("all => all.map(one => one.dataset.text)"))
+    pinned.locator("[data-edited]").last.focus()
+    press(visit, "ArrowRight", "F2")
+    visit.page.locator(".row-editor").fill("sky")
+    press(visit, "Enter")
+    expect(edited.filter(has_text="y").last).to_be_visible()
+    visit.wait_until_settled()
+    marked = "".join(edited.evaluate_all("all => all.map(one => one.dataset.text)"))
+    assert "never" in marked and "sky" in marked
+
+
 def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
     write(visit)
     undo, edited = visit.page.locator("#undo"), visit.page.locator("#branches [data-edited]")

@@ -50,6 +50,8 @@ test('steps beside the text are bans and changes of rows; anything else is left 
     for (const value of others([], [1])) assert.deepEqual(sideOf({at: 1, step: {...EDIT.step, edit: {...EDIT.step.edit, [field]: value}}}), []);
   }
   assert.deepEqual(sideOf(EDIT, {at: 1, step: {}}, BAN), [EDIT, BAN]);
+  const withEarlier = earlier => ({...EDIT, step: {...EDIT.step, edit: {...EDIT.step.edit, before: [4, 5], earlier}}});
+  assert.deepEqual(sideOf(withEarlier([[0, 1], [1, 3]]))[0].step.edit.earlier, [[0, 1]]);
   assert.deepEqual(sideOf({...EDIT, step: {...EDIT.step, pinned: {ids: [1]}, more: 1}}), [EDIT], 'the pinned row is not kept');
   const many = Array.from({length: 101}, (_, at) => ({...BAN, at}));
   assert.deepEqual(sideOf(...many), many.slice(1));

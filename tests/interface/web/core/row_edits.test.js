@@ -35,6 +35,12 @@ test('a change keeps the tokens of the pieces before it', () => {
   assert.deepEqual(editOf(row, 1, ' x'), {revision: 8, pinned: true, edit: {row: [4, 5, 6, 7], before: [4], text: ' x'}});
 });
 
+test('a change names the texts that earlier changes put into the tokens that it keeps', () => {
+  const branch = {ids: [4, 5, 6, 7], edited: [2, 3], earlier_edits: [[0, 1]]}, pieces = [1, 2, 3, 4].map(tokens => ({tokens}));
+  const earlier = index => editOf({branch, pieces, revision: 8, pinned: true}, index, ' x').edit.earlier;
+  assert.deepEqual([0, 1, 2, 3].map(earlier), [undefined, [[0, 1]], [[0, 1]], [[0, 1], [2, 3]]]);
+});
+
 test('the changes of a text are its own steps, eight at most, without those that keep a banned token', () => {
   const step = (before, text = 'here') => ({edit: {row: [...before, 9], before, text: ' a'}, text, pinned: null});
   const own = [step([1]), step([2])], steps = [own[0], {id: 1, text: 'here', banned: true}, step([3], 'elsewhere'), own[1]];
