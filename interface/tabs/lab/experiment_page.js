@@ -153,10 +153,11 @@ export class ExperimentPage {
     this.requests.schedule();
   }
 
-  /** Scroll to the line above the result if it is outside of the window: on a phone the result is below the form. */
+  /** Scroll to the result of a run if it stands below the form, as on a phone, and to the line above it if that is outside of the window. */
   #showLine() {
     const {top, bottom} = this.line.sentence.getBoundingClientRect();
-    if (top < 0 || bottom > innerHeight) this.result.scrollIntoView({block: 'start', behavior: scrollBehavior()});
+    const isBelow = this.result.getBoundingClientRect().top > this.form.getBoundingClientRect().bottom;
+    if (top < 0 || bottom > innerHeight || (isBelow && this.line.state !== 'error')) this.result.scrollIntoView({block: 'start', behavior: scrollBehavior()});
   }
 
   /** Say that the result is of another run than the form's, or that it is of the form's again. */

@@ -1,7 +1,8 @@
-// The figure of the mask page: the tree, under it the cache as a row of slots, and the mask as a row for each token. It is
-// drawn as SVG, on the page and in files.
+// The figure of the mask page: the tree, and under it or beside it the cache as a row of slots, and the mask as a row for each
+// token. It is drawn as SVG, on the page and in files.
 /** @import {AttentionRecord, DrawingColours, LaidLink, LaidNode, RecordedNode, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {Size} from '../../web/core/tree_scale.js' */
+/** @import {WidthOf} from '../../web/core/label_width.js' */
 import {FIGURE_SIZE, LABEL_SIZE, layoutTree} from '../../web/core/tree_layout.js';
 import {escapeXml} from '../../web/core/tree_svg.js';
 import {formatCount, quotedText, visibleText} from '../../web/core/figures_and_labels.js';
@@ -12,7 +13,7 @@ const CELL = 22;          // pixels of a slot, and of a row of the mask
 const GAP = 28;           // between the tree and the cache
 const MARGIN = 12;
 const SLANT = 50;         // degrees that the tokens above the slots are turned by
-const MOST_LABEL = 90;    // pixels of a token beside its row
+const MOST_LABEL = 90;    // pixels of a token beside its row, and above its slot
 
 const CAPTIONS = ['Cache: a slot for each token.', 'Mask: a row for each token, ● where it attends.'];
 const LINE = 18;          // pixels from one line of the caption to the next
@@ -25,23 +26,21 @@ const LINE = 18;          // pixels from one line of the caption to the next
 export const nodesUpTo = ({nodes}, pass) => nodes.filter(({number}) => number <= pass);
 
 /**
- * The tree up to a pass. The key of a node is its slot; the last tokens of the branches have none, and come with the last pass.
+ * The tree of all passes. The key of a node is its slot; the last tokens of the branches have none.
  * @param {AttentionRecord} record
- * @param {number} pass
  * @returns {TreeNode}
  */
-export function maskTree(record, pass) {
+export function maskTree(record) {
   /** @type {(key: string, text: string, state: TreeNode['state']) => TreeNode} */
   const makeNode = (key, text, state) => ({key, text: text || '◌', state, odds: null, children: [], rest: null});
   /** @type {Map<number, TreeNode>} */
   const bySlot = new Map();
-  for (const {slot, text, parent} of nodesUpTo(record, pass)) {
+  for (const {slot, text, parent} of record.nodes) {
     const node = makeNode(String(slot), text, slot < record.prompt_tokens ? 'typed' : 'ahead');
     bySlot.set(slot, node);
     if (parent !== null) bySlot.get(parent)?.children.push(node);
   }
-  if (pass >= record.passes)
-    record.leaves.forEach(({text, parent}, index) => { if (parent !== null) bySlot.get(parent)?.children.push(makeNode(`leaf ${index}`, text, 'left')); });
+  record.leaves.forEach(({text, parent}, index) => { if (parent !== null) bySlot.get(parent)?.children.push(makeNode(`leaf ${index}`, text, 'left')); });
   return bySlot.get(0) ?? makeNode('0', '', 'typed');
 }
 
@@ -83,45 +82,57 @@ export const slotRows = ({nodes}) => nodes.map(({slot, text, position, number, a
 export const SLOT_HEADS = ['Slot', 'Token', 'Position', 'Pass', 'Attends to the slots'];
 
 /**
- * The parts of the figure up to a pass: its tree, its slots' tokens, where the mask begins, and the size of all.
- * @param {AttentionRecord} record
- * @param {number} pass
+ * How a figure is laid out. `isBeside`: whether the mask stands beside the tree; `widthOf`: the widths of labels, an upper bound
+ * unless given.
+ * @typedef {{isBeside?: boolean, widthOf?: WidthOf}} Arrangement
  */
-function maskLayout(record, pass) {
-  const tree = layoutTree(maskTree(record, pass)), nodes = nodesUpTo(record, pass);
-  const widest = Math.min(MOST_LABEL, Math.max(...nodes.map(({text}) => labelWidth(visibleText(text.trim()), FIGURE_SIZE))));
-  const beside = MARGIN + widest + 8, above = 30 + widest * Math.sin(SLANT * Math.PI / 180), top = tree.height + GAP + LINE + above;
-  const slots = Math.max(...nodes.map(one => one.slot)) + 1, captions = CAPTIONS.map(line => labelWidth(line, FIGURE_SIZE) + 2 * MARGIN);
-  const width = Math.max(tree.width, beside + slots * CELL + MOST_LABEL, ...captions), height = top + nodes.length * CELL + MARGIN;
-  return {tree, nodes, beside, top, slots, width, height};
+
+/**
+ * The parts of the figure of all passes: its tree, where the mask begins, and the size of all.
+ * @param {AttentionRecord} record
+ * @param {Arrangement} [arrangement]
+ */
+function maskLayout(record, {isBeside = false, widthOf = labelWidth} = {}) {
+  const tree = layoutTree(maskTree(record), {widthOf}), slots = Math.max(...record.nodes.map(({slot}) => slot)) + 1;
+  const widths = record.nodes.map(({text}) => Math.min(MOST_LABEL, widthOf(visibleText(text.trim() || text), FIGURE_SIZE))), widest = Math.max(...widths);
+  const beside = MARGIN + widest + 8, above = 30 + widest * Math.sin(SLANT * Math.PI / 180), captions = tree.height + GAP + LINE;
+  const left = Math.max(tree.width, ...CAPTIONS.map(line => widthOf(line, FIGURE_SIZE) + 2 * MARGIN));
+  const x = isBeside ? left : 0, top = above + (isBeside ? MARGIN : captions);
+  const ends = record.nodes.map(({slot}, index) => Math.max(CELL, CELL / 2 + widths[index] * Math.cos(SLANT * Math.PI / 180)) + slot * CELL);
+  const width = Math.max(left, x + beside + Math.max(...ends) + MARGIN), height = Math.max(captions, top + record.nodes.length * CELL) + MARGIN;
+  return {tree, x, beside, top, slots, width, height};
 }
 
 /**
- * The size in pixels of the figure with all passes, which no earlier pass exceeds.
+ * The size in pixels of the figure, which is that of all passes also while an earlier one is shown.
  * @param {AttentionRecord} record
+ * @param {Arrangement} [arrangement]
  * @returns {Size}
  */
-export const maskSize = record => maskLayout(record, record.passes);
+export const maskSize = (record, arrangement) => maskLayout(record, arrangement);
 
 /**
- * The figure up to a pass, as the text of an SVG file. Of the chosen slot, what it attends to is marked. Groups have the slot of
- * their token in the attribute `data-slot`.
+ * The figure up to a pass, as the text of an SVG file: what is drawn stands where it does in the figure of all passes. Of the
+ * chosen slot, what it attends to is marked. Groups have the slot of their token in the attribute `data-slot`.
  * @param {AttentionRecord} record
- * @param {{pass: number, slot: number | null, colours: DrawingColours, title: string}} options
+ * @param {{pass: number, slot: number | null, colours: DrawingColours, title: string} & Arrangement} options
  */
-export function maskSvg(record, {pass, slot, colours, title}) {
-  const {tree, nodes, beside, top, slots, width, height} = maskLayout(record, pass);
-  const chosen = nodes.find(one => one.slot === slot), open = new Set(chosen?.attends);
+export function maskSvg(record, {pass, slot, colours, title, ...arrangement}) {
+  const {tree, x, beside, top, slots, width, height} = maskLayout(record, arrangement), nodes = nodesUpTo(record, pass);
+  const chosen = nodes.find(one => one.slot === slot), open = new Set(chosen?.attends), keys = new Set(nodes.map(one => String(one.slot)));
+  /** @type {(laid: LaidNode) => boolean} */
+  const isShown = ({node}) => (node.state === 'left' ? pass >= record.passes : keys.has(node.key));
   const size = `width="${pixels(width)}" height="${pixels(height)}" viewBox="0 0 ${pixels(width)} ${pixels(height)}"`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img" aria-label="${escapeXml(title)}">`,
     `<rect width="100%" height="100%" fill="${colours.paper}"/>`,
-    ...tree.links.map(link => linkPath(link, open, colours)),
-    ...tree.nodes.map(laid => treeGroup(laid, {open, chosen, colours})),
+    ...tree.links.filter(({to}) => isShown(to)).map(link => linkPath(link, open, colours)),
+    ...tree.nodes.filter(isShown).map(laid => treeGroup(laid, {open, chosen, colours})),
     ...CAPTIONS.map((line, index) => textAt(MARGIN, tree.height + GAP - 8 + index * LINE, line, {size: FIGURE_SIZE, fill: colours.soft})),
+    `<g transform="translate(${pixels(x)} 0)">`,
     ...nodes.map(node => columnGroup(node, {beside, top, open, chosen, colours, pass})),
     ...nodes.map((node, index) => rowGroup(node, {y: top + index * CELL, beside, slots, chosen, colours, pass})),
-    '</svg>', '',
+    '</g>', '</svg>', '',
   ].join('\n');
 }
 

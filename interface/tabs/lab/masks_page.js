@@ -2,11 +2,12 @@
 /** @import {AttentionRecord, ComponentArguments, Server} from '../../web/core/types.d.ts' */
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {SLOT_HEADS, maskSize, maskSvg, nodesUpTo, passSentence, slotRows, slotSentence} from './mask_figure.js';
-import {downloadFile, find} from '../../web/ui/elements.js';
+import {downloadFile, find, scrollBehavior} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
-import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
+import {READABLE, TAPPABLE, fittingScale} from '../../web/core/tree_scale.js';
 import {markCropped} from '../../web/ui/cropped.js';
+import {measuredWidth} from '../../web/ui/measured_width.js';
 import {LOW, WIDE} from '../../web/ui/window_sizes.js';
 import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
@@ -15,7 +16,6 @@ import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
 const POINT = 'Point at a token, a slot or a row, or tap it, to see what the token attends to; the arrow keys choose one too.';
-const NOTE_ROOM = 72;     // pixels of the window below the figure, for the sentence on a chosen token
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {prompt: 'text', k: {low: 1, high: 6}, depth: {low: 1, high: 8}};
@@ -50,9 +50,9 @@ class MasksPage extends ExperimentPage {
     find(result, '.svg').addEventListener('click', () => downloadFile(this.#svg(), 'lookahead-mask.svg', 'image/svg+xml'));
     find(result, '.png').addEventListener('click', () => savePngOf(this.#svg(), 'lookahead-mask.png').catch(() => this.line.show(NO_PICTURE, 'error')));
     new MutationObserver(() => this.#draw()).observe(document.body, {attributeFilter: ['class']});
-    const fit = () => this.#fit();
-    new ResizeObserver(fit).observe(figure);
-    addEventListener('resize', fit);
+    const draw = () => this.#draw({spoken: false});
+    new ResizeObserver(draw).observe(figure);
+    addEventListener('resize', draw);
     super.start();
   }
 
@@ -84,8 +84,8 @@ class MasksPage extends ExperimentPage {
     this.found.hidden = false;
     find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
     this.player.setPasses(view.passes, {isNew, settled});
-    // In a low window the figure has room only below the controls.
-    if (isNew && matchMedia(`${WIDE} and ${LOW}`).matches) find(this.result, '.bar').scrollIntoView({block: 'start'});
+    // In a low window the result stands below the form, and fills the window.
+    if (isNew && matchMedia(`${WIDE} and ${LOW}`).matches) this.result.scrollIntoView({block: 'start', behavior: scrollBehavior()});
   }
 
   #showPass() {
@@ -94,8 +94,6 @@ class MasksPage extends ExperimentPage {
     this.player.describe(passSentence(record, this.pass));
     if (!nodesUpTo(record, this.pass).some(({slot}) => slot === this.slot)) this.slot = null;
     this.#draw({spoken: false});
-    // The rows of a pass are the last ones of the figure.
-    this.figure.scrollTop = this.pass === 1 ? 0 : this.figure.scrollHeight;
   }
 
   /** @param {Element} target */
@@ -118,14 +116,24 @@ class MasksPage extends ExperimentPage {
 
   #svg() {
     const {record, pass, slot} = this;
-    return record ? maskSvg(record, {pass, slot, colours: drawingColours(this.figure), title: TITLE}) : '';
+    return record ? maskSvg(record, {pass, slot, colours: drawingColours(this.figure), title: TITLE, ...this.#arrangement(record).arrangement}) : '';
   }
 
-  /** Enlarge the figure as far as that of the last pass fits the width of the card and the height of the window. */
+  /** The arrangement in which the figure is larger in the width of the card and the greatest height, and its scale. @param {AttentionRecord} record */
+  #arrangement(record) {
+    const {figure} = this, area = {width: figure.clientWidth, height: parseFloat(getComputedStyle(figure).maxHeight)};
+    const found = [false, true].map(isBeside => {
+      const arrangement = {isBeside, widthOf: measuredWidth}, size = maskSize(record, arrangement);
+      return {arrangement, scale: fittingScale(size, area)};
+    });
+    return found[1].scale > found[0].scale ? found[1] : found[0];
+  }
+
+  /** Enlarge the figure as far as it fits, but draw it no smaller than it can be read. */
   #fit() {
     const {record, figure} = this, svg = figure.querySelector('svg');
     if (!record || !svg || !figure.clientWidth) return;
-    const scale = fittingScale(maskSize(record), {width: figure.clientWidth, height: innerHeight - NOTE_ROOM}, READABLE);
+    const scale = Math.max(this.#arrangement(record).scale, matchMedia('(hover: none)').matches ? TAPPABLE : READABLE);
     for (const [side, {baseVal: {value}}] of Object.entries({width: svg.width, height: svg.height})) svg.style.setProperty(side, `${scale * value}px`);
     markCropped(figure);
   }

@@ -97,7 +97,7 @@ def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
     browsers.expect(said).to_have_text(re.compile(f"slot {slots - 2}, "))
     page.keyboard.press("Escape")
     browsers.expect(said).to_have_text(re.compile("^Point at a token.* or tap it"))
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size({"width": 320, "height": 500})
     browsers.expect(page.locator("#lab-masks .cropped-note")).to_be_visible()
     for kind, head in (("svg", b"<svg"), ("png", b"\x89PNG")):
         with page.expect_download() as saved:
@@ -130,31 +130,37 @@ def test_the_figure_is_enlarged_as_far_as_its_last_pass_fits_the_card_and_the_wi
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_in_a_low_window_the_rows_of_each_later_pass_are_in_sight_with_its_controls(
-    tiny: Visit, tiny_page: str
+@pytest.mark.parametrize(("width", "height", "has_touch"), [(911, 512, False), (390, 844, True)])
+def test_a_run_leads_to_the_figure_which_is_in_one_window_with_its_sentences_and_is_not_moved(
+    browser: Any, real_page: str, width: int, height: int, has_touch: bool
 ) -> None:
-    tiny.page.set_viewport_size({"width": 911, "height": 512})
-    page = run(tiny, tiny_page, "The+old+keeper")
-    controls, figure = page.locator("#lab-masks .next"), page.locator("#lab-masks .figure")
-    for number in (2, 3):
-        controls.click()
-        browsers.expect(page.locator("#lab-masks .passes output")).to_have_text(f"{number} of 3")
-        top = page.locator("#lab-masks .pass").bounding_box()["y"]
-        area, rows = figure.bounding_box(), page.locator("#lab-masks g[data-slot]:has(circle)")
-        assert 0 <= controls.bounding_box()["y"] < top < area["y"] and area["y"] + area["height"] <= 512
-        for row in (rows.nth(rows.count() - 2).bounding_box(), rows.last.bounding_box()):
-            assert area["y"] <= row["y"] and row["y"] + row["height"] <= area["y"] + area["height"]
-        names = page.locator("#lab-masks svg text[transform]").first.bounding_box()
-        assert area["y"] <= names["y"], "the names of the columns are in sight too"
-    said, area = page.locator("#lab-masks .pointed"), figure.bounding_box()
-    rows.last.hover()
-    browsers.expect(said).to_contain_text("attends to")
-    box = said.bounding_box()
-    assert box["y"] >= 0 and box["y"] + box["height"] <= area["y"], "the sentence on a token covers no row"
-    assert figure.bounding_box() == area, "nothing moves"
-    size = "text => text.ownerSVGElement.getScreenCTM().a * parseFloat(getComputedStyle(text).fontSize)"
-    assert min(text.evaluate(size) for text in page.locator("#lab-masks svg text").all()) >= 12
-    controls.hover()
-    browsers.expect(page.locator("#lab-masks .pass")).to_be_visible()
-    page.locator("#lab-masks .passes input").fill("1")
-    assert figure.evaluate("one => one.scrollTop") == 0
+    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=has_touch, is_mobile=has_touch)
+    with browsers.visit(context, real_page) as visit:
+        visit.wait_for_status("ready")
+        show_the_example_pass_by_pass(visit)
+    context.close()
+
+
+def show_the_example_pass_by_pass(visit: Visit) -> None:
+    """Run the example, step through its passes, and choose a token: nothing moves, and all is in the window."""
+    page = visit.page
+    visit.open_tab("Lab")
+    visit.open_tab("Masks")
+    page.locator("#masks-form .run").click()
+    page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+    page.wait_for_function("Math.abs(document.querySelector('#lab-masks').getBoundingClientRect().top) < 1")
+    parts = [page.locator(f"#lab-masks {part}") for part in (".pass", ".figure", ".pointed")]
+    passes = page.locator("#lab-masks .passes output")
+    first = [part.bounding_box() for part in parts]
+    for number in (2, 3, 4):
+        page.locator("#lab-masks .next").click()
+        browsers.expect(passes).to_have_text(f"{number} of 4")
+        assert [part.bounding_box() for part in parts] == first, "no pass moves anything"
+    page.locator("#lab-masks g[data-slot]:has(circle)").last.click()
+    browsers.expect(parts[2]).to_contain_text("attends to")
+    assert [part.bounding_box() for part in parts] == first, "nor does the sentence on a token"
+    assert first[0]["y"] > 0 and first[2]["y"] + first[2]["height"] <= page.viewport_size["height"]
+    browsers.expect(page.locator("#lab-masks .cropped-note")).to_be_hidden()
+    if page.viewport_size["width"] > 760:
+        size = "text => text.ownerSVGElement.getScreenCTM().a * parseFloat(getComputedStyle(text).fontSize)"
+        assert min(text.evaluate(size) for text in page.locator("#lab-masks svg text").all()) >= 12

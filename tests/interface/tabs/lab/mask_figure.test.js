@@ -14,10 +14,8 @@ const RECORD = {
 };
 const keys = ({key, children}) => [key, children.map(keys)];
 
-test('the tree has the tokens up to a pass, and the last ones of the branches with the last pass', () => {
-  assert.deepEqual(keys(maskTree(RECORD, 1)), ['0', [['1', []]]]);
-  assert.deepEqual(keys(maskTree(RECORD, 2)), ['0', [['1', [['2', []], ['3', []]]]]]);
-  assert.deepEqual(keys(maskTree(RECORD, 3)), ['0', [['1', [['2', [['4', [['leaf 0', []]]]]], ['3', [['leaf 1', []]]]]]]]);
+test('the tree has the tokens of all passes, and the last ones of the branches', () => {
+  assert.deepEqual(keys(maskTree(RECORD)), ['0', [['1', [['2', [['4', [['leaf 0', []]]]]], ['3', [['leaf 1', []]]]]]]]);
   assert.deepEqual(nodesUpTo(RECORD, 2).map(({slot}) => slot), [0, 1, 2, 3]);
 });
 
@@ -46,8 +44,21 @@ test('the figure has a dot for each slot that is attended to, and marks those of
   assert.deepEqual([early.match(/<circle /g).length, early.includes('#a00'), early.includes('no slot')], [3, false, false]);
 });
 
-test('the figure with all passes has the size of its file, and no earlier pass is larger', () => {
-  const all = maskSize(RECORD), sizeOf = pass => maskSvg(RECORD, {pass, slot: null, colours: COLOURS, title: 'x'}).match(/width="([\d.]+)" height="([\d.]+)"/).slice(1).map(Number);
-  assert.deepEqual(sizeOf(3), [all.width, all.height].map(value => Math.round(100 * value) / 100));
-  for (const pass of [1, 2]) assert.ok(sizeOf(pass)[0] <= all.width && sizeOf(pass)[1] <= all.height);
+const sizeOf = svg => svg.match(/width="([\d.]+)" height="([\d.]+)"/).slice(1).map(Number);
+
+test('what is drawn of a pass stands where it does in the figure of all passes, and no more of the tree is drawn', () => {
+  const [one, , all] = [1, 2, 3].map(pass => maskSvg(RECORD, {pass, slot: null, colours: COLOURS, title: 'x'}));
+  assert.deepEqual(sizeOf(one), sizeOf(all));
+  const labels = svg => svg.match(/<text [^>]*Georgia[^>]*>[^<]*/g);
+  assert.deepEqual([labels(one).length, labels(all).length], [2, 7]);
+  assert.ok(labels(one).every(label => labels(all).includes(label)));
+});
+
+test('the mask stands below the tree, or beside it: then the figure is lower and wider', () => {
+  for (const isBeside of [false, true]) {
+    const {width, height} = maskSize(RECORD, {isBeside});
+    assert.deepEqual(sizeOf(maskSvg(RECORD, {pass: 3, slot: null, colours: COLOURS, title: 'x', isBeside})), [width, height].map(value => Math.round(100 * value) / 100));
+  }
+  const below = maskSize(RECORD), beside = maskSize(RECORD, {isBeside: true});
+  assert.ok(beside.height < below.height && beside.width > below.width);
 });
