@@ -27,7 +27,7 @@ const scaleOf = compared => (compared === 'logit' ? `the ${scaleName(compared)} 
 export const verdictOf = ({equal}, settled) => (!equal ? 'No, the predictions differ' : settled ? 'Yes, the cache is right' : 'So far yes, the cache is right');
 
 /**
- * What was measured, and what it means. Where rounding makes another token the likeliest, texts differ although the cache is right.
+ * What was measured, and what it means. Where rounding makes another token the likeliest, texts differ, and either is right.
  * @param {CacheView} view
  */
 export function verdictSentence(view) {
@@ -36,9 +36,9 @@ export function verdictSentence(view) {
   if (!equal) return `The ${values} differ first at depth ${first?.depth}, by ${percent(first?.relative_difference ?? null)}. ${limit}, so one of the two is wrong.`;
   const worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
   const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
-  const likeliest = others ? `In ${formatCount(others, 'prediction')} two tokens are so close that rounding decides which is the likeliest: from there on the two texts can differ.`
-    : 'The likeliest token is the same in all of them.';
-  return `In ${predictions} the ${values} differ by at most ${percent(worst)}. ${limit}, so both are right. ${likeliest}`;
+  const likeliest = others ? `, also in ${formatCount(others, 'prediction')} in which rounding decides between two tokens: there either text is right.`
+    : '. The likeliest token is the same in all of them.';
+  return `In ${predictions} the ${values} differ by at most ${percent(worst)}. ${limit}, so both are right${likeliest}`;
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */
