@@ -273,6 +273,16 @@ def test_on_a_projector_the_whole_new_text_is_in_sight_with_five_rows(tiny: Visi
     expect(tiny.page.locator("#rewrite-text")).to_be_in_viewport(ratio=1)
 
 
+def test_on_a_projector_the_whole_placeholder_and_four_lines_of_a_source_are_seen(tiny: Visit) -> None:
+    tiny.page.set_viewport_size({"width": 911, "height": 512})
+    tiny.open_tab("Rewrite")
+    source, hidden = tiny.page.locator("#rewrite-source"), "one => one.scrollHeight - one.clientHeight"
+    assert source.evaluate(hidden) == 0
+    expect(tiny.page.locator("#rewrite-text")).to_be_in_viewport(ratio=1)
+    source.fill("The keeper slept.\nThe lamp went out.\nA ship came.\nNobody saw it.")
+    assert source.evaluate(hidden) == 0
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("tab", PREFIXES)
 def test_the_tab_key_goes_down_through_the_controls_and_the_rows(tiny: Visit, tab: str, size: str) -> None:
