@@ -37,7 +37,7 @@ class MasksPage extends ExperimentPage {
     super(elements, server, '#lab-masks', KINDS);
     const {result} = this;
     this.figure = find(result, '.figure');
-    this.player = new PassPlayer(result, {onPass: () => this.#showPass(), announce: sentence => this.line.announce(sentence)});
+    this.player = new PassPlayer(result, {onPass: () => this.#showPass(), announce: (...said) => this.line.announce(...said)});
   }
 
   /** @override */

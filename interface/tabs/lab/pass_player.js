@@ -12,7 +12,8 @@ export class PassPlayer {
 
   /**
    * @param {HTMLElement} element that has the controls of `passes_bar.html`
-   * @param {{onPass: () => void, announce: (sentence: string) => void}} calls `onPass` is called when another pass is to be shown
+   * @param {{onPass: () => void, announce: (sentence: string, options: {again: boolean}) => void}} calls `onPass` is called when
+   *   another pass is to be shown; `again`: whether a sentence is announced also if it is the last one
    */
   constructor(element, {onPass, announce}) {
     this.onPass = onPass;
@@ -64,7 +65,7 @@ export class PassPlayer {
   /** Show the passes one after the other: from the next one on, or from the first if the last one is shown. */
   #play() {
     this.player.textContent = 'Pause';
-    this.show(this.pass >= this.passes ? 1 : this.pass + 1);
+    this.#step(this.pass >= this.passes ? 1 - this.pass : 1);
     this.#playing = setInterval(() => {
       if (this.pass >= this.passes) this.pause();
       else this.show(this.pass + 1);
@@ -76,7 +77,7 @@ export class PassPlayer {
     this.sentence.textContent = sentence;
     const spoken = spokenSentence(sentence);
     this.slider.setAttribute('aria-valuetext', spoken);
-    if (this.isPlaying || this.#steps) this.announce(spoken);
+    if (this.isPlaying || this.#steps) this.announce(spoken, {again: this.#steps});
   }
 
   pause() {

@@ -53,7 +53,7 @@ class SpeculationPage extends ExperimentPage {
     super(elements, server, '#lab-speculation', KINDS);
     const {result} = this;
     this.figure = find(result, '.tree');
-    this.player = new PassPlayer(result, {onPass: () => this.#showPass(), announce: sentence => this.line.announce(sentence)});
+    this.player = new PassPlayer(result, {onPass: () => this.#showPass(), announce: (...said) => this.line.announce(...said)});
     this.plots = new PlotList(find(result, '.running'), plotly);
     this.drawn = find(result, '.rejection');
     find(this.drawn, '.spread').textContent = SPREAD_NOTE;

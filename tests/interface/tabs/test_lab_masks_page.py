@@ -87,8 +87,10 @@ def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
     page.locator("#lab-masks .passes input").fill("1")
     browsers.expect(sentence).to_have_text(re.compile("^Pass 1 computes the prompt"))
     assert dots.count() == sum(range(slots - 4 + 1)), "each token of the prompt attends to those before it"
+    page.evaluate("window.spoken = []")
     page.locator("#lab-masks .play").click()
     browsers.expect(page.locator("#lab-masks .passes output")).to_have_text("3 of 3", timeout=PATIENCE)
+    assert page.evaluate("spoken.map(one => one.slice(0, 15))") == ["Pass 2 computes", "Pass 3 computes"]
     browsers.expect(page.locator("#lab-masks .play")).to_have_text("Play", timeout=PATIENCE)
     figure.locator(f"g[data-slot='{slots - 1}']").first.hover()
     browsers.expect(said).to_have_text(re.compile(f"slot {slots - 1}, .* attends to {cells[-1]} of {slots} slots"))
