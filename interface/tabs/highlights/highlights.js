@@ -70,6 +70,7 @@ class HighlightsTab {
     this.source = source;
     this.branches = branches;
     this.replaced = replaced;
+    find(branches, '.rows').setAttribute('aria-describedby', find(replaced, 'p').id);
     this.text = find(source, '#highlights-text', HTMLTextAreaElement);
     this.prompt = find(source, '#highlights-prompt', HTMLInputElement);
     this.count = find(result, '#highlights-count', HTMLInputElement);

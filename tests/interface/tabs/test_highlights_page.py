@@ -523,6 +523,8 @@ def test_a_click_or_enter_on_any_word_opens_branches_there_from_the_cache(visit:
     expected = Document(default_model, token_ids=ids).lookahead(k=5, depth=5)
     replaced = visit.page.locator("#highlights [aria-current=true]").inner_text().strip()
     expect(visit.page.locator("#highlights-replaced p")).to_have_text(f"Instead of {replaced}")
+    rows = visit.page.locator("#highlights-branches .rows")
+    expect(rows).to_have_accessible_description(re.compile(f"^Instead of .?{replaced}.?$"))
     assert f"in place of “{replaced}”" in visit.page.locator("#highlights-branches .note").inner_text()
     shown = visit.page.locator("#highlights-branches [data-branch]")
     pieces = [[piece.text for piece in branch.pieces] for branch in expected.branches]
