@@ -82,7 +82,7 @@ function tokenBox(token, id, spelled, {index, part}) {
 function nextTokenBox(index) {
   const made = boxElement(index, NEXT_TOKEN_LABEL, '');
   made.title = 'The token to come';
-  made.ariaLabel = `${made.title}, ${index}`;
+  made.ariaLabel = `${made.title}, position ${index}`;
   made.toggleAttribute('data-next', true);
   return made;
 }

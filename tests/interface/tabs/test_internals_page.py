@@ -476,6 +476,8 @@ def test_the_name_of_a_token_says_its_signs_and_its_chance(default_inside: Insid
     assert re.fullmatch(rf"“space, love” 1 {ids[1]}, (< )?[\d.]+\u00a0% chance", names[1])
     assert re.fullmatch(rf"“full stop” 3 {ids[3]}, [\d.]+\u00a0% chance", names[3])
     assert default_inside.boxes.nth(1).get_attribute("title") == f"position 1, id {ids[1]}"
+    last = default_inside.boxes.last.get_attribute("aria-label")
+    assert last == f"The token to come, position {len(ids)}"
     seen = default_inside.boxes.evaluate_all(
         r"""all => {
           const words = text => text.replace(/[^\w ]|_/g, '').trim();
