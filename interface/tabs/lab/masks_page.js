@@ -5,10 +5,10 @@ import {SLOT_HEADS, maskSize, maskSvg, nodesUpTo, passSentence, slotRows, slotSe
 import {downloadFile, find, scrollBehavior} from '../../web/ui/elements.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {pageElements} from '../../web/ui/page_elements.js';
-import {READABLE, TAPPABLE, fittingScale} from '../../web/core/tree_scale.js';
+import {READABLE, fittingScale} from '../../web/core/tree_scale.js';
 import {markCropped} from '../../web/ui/cropped.js';
 import {measuredWidth} from '../../web/ui/measured_width.js';
-import {LOW, WIDE} from '../../web/ui/window_sizes.js';
+import {FINGER, LOW, WIDE} from '../../web/ui/window_sizes.js';
 import {PassPlayer} from './pass_player.js';
 import {savePngOf} from '../../web/ui/png_file.js';
 import {scrollToNoteAfterTaps, showDrawing, showPointed} from './drawing.js';
@@ -16,6 +16,7 @@ import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
 const POINT = 'Point at a token, a slot or a row, or tap it, to see what the token attends to; the arrow keys choose one too.';
+const TAPPABLE = 0.75;    // the least scale for a finger: slots are 16 pixels apart; the rest is swiped
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {prompt: 'text', k: {low: 1, high: 6}, depth: {low: 1, high: 8}};
@@ -133,7 +134,7 @@ class MasksPage extends ExperimentPage {
   #fit() {
     const {record, figure} = this, svg = figure.querySelector('svg');
     if (!record || !svg || !figure.clientWidth) return;
-    const scale = Math.max(this.#arrangement(record).scale, matchMedia('(hover: none)').matches ? TAPPABLE : READABLE);
+    const scale = Math.max(this.#arrangement(record).scale, matchMedia(FINGER).matches ? TAPPABLE : READABLE);
     for (const [side, {baseVal: {value}}] of Object.entries({width: svg.width, height: svg.height})) svg.style.setProperty(side, `${scale * value}px`);
     markCropped(figure);
   }
