@@ -12,7 +12,7 @@ import {replayHtml} from './replay_file.js';
 import {replayOf} from '../../web/core/replay.js';
 import {decodeLink, isLink} from './document_link.js';
 import {downloadFile} from '../../web/ui/elements.js';
-import {onDetail} from '../../web/ui/events.js';
+import {afterPaint, onDetail} from '../../web/ui/events.js';
 import {linkName, titleOf} from './document_titles.js';
 
 const TREE_TIMEOUT = 3000;   // milliseconds that an export waits for the tree
@@ -314,7 +314,8 @@ export class DocumentKeeper {
     this.#openFields({...documentFrom({text, spans, accepted, history, side}), settings: settingsOf(linked)}, linkName({text, name}));
     // On a phone a notice that stays takes room from the rows: only another model is worth it.
     this.notice.show(this.#linkSentence(linked.model), null, {stays: Boolean(linked.model) && linked.model !== this.hooks.model()});
-    scrollTo(0, 0);   // where the text and its rows are seen; the box shows the end of a long text, which the rows continue
+    scrollTo(0, 0);   // where the text and its rows are seen
+    afterPaint(() => { this.draft.box.scrollTop = 0; });   // the text mirror scrolls a long text to its end
     const done = () => { if (play) this.play(); };
     if (instruction) this.offer(instruction, () => this.instruction.set(instruction), done);
     else done();

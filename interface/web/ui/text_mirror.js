@@ -10,6 +10,7 @@ import {find, make} from './elements.js';
 import {onDetail} from './events.js';
 
 const COUNT_SETTLES = 200;       // milliseconds
+const LINE = 24;                 // pixels below the box that are more than its padding
 const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the last word to the next line
 const CLOSING_SIGNS = /^[\p{Po}\p{Pe}\p{Pf}-]{1,3}/u;
 
@@ -176,9 +177,10 @@ export class TextMirror {
   }
 
   #scroll() {
-    const {scrollTop, parentElement} = this.box;
+    const {scrollTop, scrollHeight, clientHeight, parentElement} = this.box;
     this.page.style.translate = `0 ${-scrollTop}px`;
     parentElement?.toggleAttribute('data-scrolled', scrollTop > 0);
+    parentElement?.toggleAttribute('data-goes-on', scrollHeight - clientHeight - scrollTop > LINE);
   }
 
   #paintCount() {

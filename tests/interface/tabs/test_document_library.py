@@ -555,13 +555,21 @@ def test_a_link_brings_text_settings_and_a_sentence_about_its_model(tab: Tab) ->
     assert tab.text == text
 
 
-def test_the_end_of_a_long_text_of_a_link_is_in_sight(context: Any, address: str) -> None:
+def test_a_long_text_of_a_link_begins_in_sight_and_ends_in_sight_once_it_is_written_on(
+    context: Any, address: str
+) -> None:
     text = "\n".join(f"Line {number}" for number in range(60))
     tab = Tab(context.new_page(), address).open(pack({"text": text}))
     tab.page.wait_for_function("paper.draft.text.startsWith('Line 0')")
     tab.page.wait_for_timeout(500)
     box = tab.page.locator("#document textarea")
-    assert box.evaluate("box => box.scrollHeight > 2 * box.clientHeight")
+    assert box.evaluate("box => [box.scrollTop, box.scrollHeight > 2 * box.clientHeight]") == [0, True]
+    sign = "box => getComputedStyle(box.parentElement, '::after').content"
+    assert "↓" in box.evaluate(sign), "the text goes on below"
+    box.press("Control+End")
+    box.press("x")
+    tab.page.wait_for_timeout(300)
+    assert box.evaluate(sign) == "none"
     assert box.evaluate("box => box.scrollHeight - box.clientHeight - box.scrollTop") <= 1
 
 
