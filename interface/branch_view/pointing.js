@@ -1,10 +1,10 @@
 // Which button is pointed at or has the focus. A button that the mouse only passes on its way to somewhere else does not count: the
-// buttons that change or ban a token stand below the rows.
+// buttons that change or ban a token stand below the rows, or above them in a low window.
 /** @import {Target} from '../web/core/branch_view_state.js' */
 import {CHOICES, targetOf} from './targets.js';
 import {SteepMoves} from '../web/ui/steep_moves.js';
 import {atNextClick, closestTo} from '../web/ui/events.js';
-import {setAttribute} from '../web/ui/elements.js';
+import {find, setAttribute} from '../web/ui/elements.js';
 
 const PASSING = 160;   // milliseconds on a button of another row, or on one that is passed on a way down, before it counts
 const LEAVING = 300;   // milliseconds beside all buttons before nothing is pointed at
@@ -55,14 +55,17 @@ export class Pointing {
   /** @param {PointerEvent} event */
   #onMove(event) {
     const hasRested = this.#restsAt !== '';
-    // On its way down to the note, however slow, the mouse passes: a row counts where it rests.
-    if (this.#timer !== undefined && this.#steepMoves.includes(event)) this.#restart();
+    // On its way to the note, however slow, the mouse passes: a row counts where it rests.
+    if (this.#timer !== undefined && this.#isOnItsWay(event)) this.#restart();
     this.#mouse = positionOf(event);
     this.#steepMoves.moved(event);
     if (this.#mouse === this.#restsAt) return;
     this.#rest('');
     if (hasRested) this.#onOver(event);
   }
+
+  /** Whether the mouse may be on its way to the note. @param {PointerEvent} event */
+  #isOnItsWay(event) { return this.#steepMoves.includes(event, {isUp: find(this.root, '.note').getBoundingClientRect().bottom < event.clientY}); }
 
   /** A mouse that rests marks no row: only one is marked. @param {string} position where it rests; empty if it moves */
   #rest(position) {
@@ -79,7 +82,7 @@ export class Pointing {
     }
     const button = closestTo(event, CHOICES), present = this.#present;
     const near = button && !button.closest('.others') && (!present || button.parentElement === present.parentElement);
-    const passes = !near || (present && this.#steepMoves.includes(event));
+    const passes = !near || (present && this.#isOnItsWay(event));
     this.#aim(button, !passes ? 0 : button ? PASSING : LEAVING);
   }
 

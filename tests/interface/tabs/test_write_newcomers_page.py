@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.browser import Visit, accept_grey_text, expect, importing
+from tests.support.browser import Visit, accept_grey_text, expect, importing, middle_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -528,27 +528,36 @@ def test_the_figures_of_a_token_are_seen_also_above_the_end_of_a_long_list(visit
     assert box["y"] + box["height"] <= 720
 
 
-def test_in_a_low_window_what_is_said_of_a_token_covers_no_more_than_the_height_of_a_row(visit: Visit) -> None:
-    page, words = visit.page, visit.page.locator("#branches .note .words")
+@pytest.mark.parametrize("view", ["rows", "compare"])
+def test_in_a_low_window_the_note_on_a_token_is_whole_and_covers_and_moves_no_row(visit: Visit, view: str) -> None:
+    page = visit.page
     page.set_viewport_size({"width": 911, "height": 512})
     visit.type("The old keeper ")
     visit.wait_until_settled()
-    rows = page.locator("#branches .branch")
-    top, height = rows.first.bounding_box()["y"], rows.first.bounding_box()["height"]
-    for seen in (340, 300, 250):
-        page.evaluate("y => scrollTo({top: y, behavior: 'instant'})", max(0, top + seen - 512))
-        for row in range(5):
-            if page.evaluate("innerHeight") < visit.token(row, 0).bounding_box()["y"] + 36:
-                break
-            page.mouse.move(0, 0)
-            expect(words).not_to_contain_text("whole row")
-            visit.token(row, 0).hover()
-            expect(words).to_contain_text("whole row")
-            assert visit.token(row, 0).evaluate(TOPMOST)
-            note = page.locator("#branches .note").bounding_box()
-            assert note["y"] + note["height"] <= 512, (seen, row)
-            assert note["height"] <= height + 8, (seen, row)
-            assert words.evaluate("words => words.scrollHeight <= words.clientHeight + 1"), words.inner_text()
+    shown = page.locator("#branches")
+    if view == "compare":
+        choose_view(visit, "compare")
+        shown = page.locator("#compare .branch-view[data-state=settled]").last
+        page.wait_for_timeout(700)  # the page has scrolled to it
+    rows, note, words = shown.locator(".rows"), shown.locator(".note"), shown.locator(".note .words")
+    expect(rows.locator(".branch")).to_have_count(5)
+    before = rows.bounding_box()
+    for row in range(5):
+        page.mouse.move(0, 0)
+        expect(words).not_to_contain_text("whole row")
+        token = rows.locator(f"[data-branch='{row}'] .token").first
+        token.hover()
+        expect(words).to_contain_text("whole row")
+        assert token.evaluate(TOPMOST) and rows.bounding_box() == before
+        for part in (note, note.locator(".ban")):
+            box = part.bounding_box()
+            assert box["y"] >= 0 and box["y"] + box["height"] <= before["y"] + 1, row
+        assert words.evaluate("words => words.scrollHeight <= words.clientHeight + 1"), words.inner_text()
+    assert page.locator("#coverage .held").evaluate(TOPMOST) or view == "compare", "the coverage can still be read"
+    visit.move_slowly(middle_of(token), middle_of(note.locator(".ban")))  # over the rows between
+    expect(words).to_contain_text("whole row")
+    name = words.inner_text().split("”")[0].split("“")[1]
+    assert name in note.locator(".ban").inner_text() and name == token.inner_text().strip()
 
 
 def test_each_panel_has_the_name_of_its_tab(visit: Visit) -> None:
