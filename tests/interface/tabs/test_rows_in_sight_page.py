@@ -508,3 +508,21 @@ def test_the_name_of_the_figure_is_shown_where_the_words_below_the_rows_are_out_
     assert name.is_visible() == shown
     middles = [middle_of(page.locator(f"#coverage {part}"))[1] for part in (".held", ".figure-name")] if shown else [0]
     assert max(middles) - min(middles) < 4, "on one line"
+
+
+def test_in_a_low_window_the_fork_is_named_and_explained_above_the_rows(tiny: Visit) -> None:
+    page, name = tiny.page, tiny.page.locator("#coverage .fork-name")
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.fill("The keeper saw")
+    tiny.wait_until_settled()
+    expect(page.locator("#branches [data-bracket]").first).to_be_visible()
+    expect(name).to_have_text("Bracket: a fork")
+    expect(name).to_be_in_viewport(ratio=1)
+    caption = page.locator("#coverage .of").bounding_box()
+    assert caption["x"] + caption["width"] <= name.bounding_box()["x"], "the two do not overlap"
+    assert abs(caption["y"] - name.bounding_box()["y"]) < 4, "on one line"
+    name.focus()
+    expect(page.locator(".tip")).to_contain_text("it goes on in several ways")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    expect(name).to_be_hidden()
+    expect(page.locator("#branches .marks .unforked")).to_be_in_viewport(ratio=1)
