@@ -2,7 +2,7 @@
 /** @import {BranchViewElement, Choice, ChoiceSource, DrawnRow, DrawnView, LaidNode, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
-import {READABLE} from '../../web/core/tree_scale.js';
+import {LEGIBLE_TREE, READABLE, READABLE_LOW} from '../../web/core/tree_scale.js';
 import {SeenViews} from '../../web/core/seen_views.js';
 import {TreeInput} from './tree_input.js';
 import {TreePainter} from './tree_painter.js';
@@ -11,7 +11,7 @@ import {branchTree} from '../../web/core/branch_tree.js';
 import {savePng, saveSvg} from './tree_files.js';
 import {atNextClick, dispatch, onDetail} from '../../web/ui/events.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
-import {drawingSentence, figuresSentence, nodeSentence} from '../../web/core/tree_sentences.js';
+import {drawingSentence, figuresSentence, nodeSentence, thicknessSentence} from '../../web/core/tree_sentences.js';
 import {announce} from '../../web/ui/announce.js';
 import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
 import {hereIn} from '../../web/core/tree_moves.js';
@@ -19,12 +19,16 @@ import {layoutInArea} from '../../web/core/tree_layout.js';
 import {sessionTree} from '../../web/core/session_tree.js';
 import {setTip} from '../../web/ui/tips.js';
 import {SteepMoves} from '../../web/ui/steep_moves.js';
+import {LOW} from '../../web/ui/window_sizes.js';
 
 const TYPING_RESTS = 150;   // milliseconds: a paint never comes between two keys
 const PASSING = 160;        // milliseconds on another node before it is described
 const LEAVING = 1000;       // milliseconds beside all nodes and the line below before none is described
 const UNKNOWN = 'The text of that node is no longer known.';
 const WENT_BACK = 'The text is as it was there. Undo brings back the one before.';
+
+/** The least scale before *Fit* is pressed: a low window has no room for letters that are larger than needed. */
+const leastReadable = () => (matchMedia(LOW).matches ? READABLE_LOW : READABLE);
 
 /**
  * @typedef {object} TreeHooks
@@ -74,7 +78,7 @@ export class TreeView extends EventTarget {
     this.svg = find(panel, '.tree-drawing', SVGSVGElement);
     this.painter = new TreePainter(this.svg);
     this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, {
-      onResize: () => this.#schedule(), anchor: () => this.#anchor(),
+      onResize: () => this.#schedule(), anchor: () => this.#anchor(), legible: LEGIBLE_TREE, readable: leastReadable,
     });
     this.viewport.connect(find(panel, '.zooms'));
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {
@@ -240,7 +244,7 @@ export class TreeView extends EventTarget {
     const {svg, painter, viewport, input} = this;
     // Before the area is measured: a longer sentence leaves less of it.
     setText(find(this.panel, '.tree-figures'), figuresSentence({river: this.#river, session: this.session.checked}));
-    const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least: READABLE}), {focused} = input;
+    const layout = layoutInArea(this.#tree(draft), {river: this.#river, area: viewport.area, least: leastReadable()}), {focused} = input;
     const isSameText = this.#painted === draft.before, {branchView} = this.branches, wasDelayed = this.#isDelayed;
     const isGone = focused !== null && !layout.nodes.some(({node}) => node.key === focused.node.key);
     this.#isDelayed = isGone && isSameText && branchView.state() === 'thinking';
@@ -273,8 +277,8 @@ export class TreeView extends EventTarget {
 
   /** Say beside the drawing what it shows, and how far it is computed: there is room, so that nothing moves. */
   #saySummary() {
-    const sentence = this.#sentence(this.painter.layout?.nodes ?? []);
-    this.#say(`${sentence} ${this.branches.branchView.progress()}`.trim());
+    const {links = [], nodes = []} = this.painter.layout ?? {}, thickness = links.length ? thicknessSentence({river: this.#river}) : '';
+    this.#say([this.#sentence(nodes), this.branches.branchView.progress(), thickness].filter(Boolean).join(' '));
   }
 
   /** @param {LaidNode[]} nodes */

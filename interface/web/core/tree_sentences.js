@@ -116,6 +116,12 @@ export const figuresSentence = ({river, session}) => 'All figures are of tokens,
   ? ' After each text that you wrote, chose or left behind, the river has its full width again, whatever the chance of that text. Every other width is a chance, after the text before it.' : '');
 
 /**
+ * What the thickness of a drawing's lines is.
+ * @param {{river: boolean}} drawing
+ */
+export const thicknessSentence = ({river}) => (river ? 'The wider the river, the likelier.' : 'The thicker a line, the likelier.');
+
+/**
  * What a drawing shows, in one sentence.
  * @param {LaidNode[]} nodes
  */

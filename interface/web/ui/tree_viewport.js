@@ -21,6 +21,8 @@ export class TreeViewport {
   #height;
   #largest;
   #anchor;
+  #legible;
+  #readable;
   #chosen = false;    // whether a person has chosen the scale
   #fits = false;      // whether all is to be seen, however small
   /** @type {{x: number, y: number, left: number, top: number, moved: boolean} | null} */
@@ -29,16 +31,21 @@ export class TreeViewport {
   /**
    * @param {HTMLElement} scroll
    * @param {SVGElement} svg the drawing; another one may take its place
-   * @param {{onResize?: () => void, height?: number, largest?: number, anchor?: () => {x: number, y: number} | null}} [options]
+   * @param {{
+   *   onResize?: () => void, height?: number, largest?: number, legible?: number, readable?: () => number,
+   *   anchor?: () => {x: number, y: number} | null,
+   * }} [options]
    *   `onResize`: called when the area has another size; `height`: pixels that a drawing is fitted into where the area is as high
-   *   as the drawing; `largest`: scale of a drawing that is fitted; `anchor`: a point of the drawing that the buttons zoom around
-   *   while it is seen; null if there is none
+   *   as the drawing; `largest`: scale of a drawing that is fitted; `legible`: the least scale with words; `readable`: the least scale before *Fit*
+   *   is pressed; `anchor`: a point of the drawing that the buttons zoom around while it is seen; null if there is none
    */
-  constructor(scroll, svg, {onResize = () => {}, height, largest = LARGEST, anchor = () => null} = {}) {
+  constructor(scroll, svg, {onResize = () => {}, height, largest = LARGEST, legible = LEGIBLE, readable = () => READABLE, anchor = () => null} = {}) {
     this.scroll = scroll;
     this.svg = svg;
     this.#height = height;
     this.#largest = largest;
+    this.#legible = legible;
+    this.#readable = readable;
     this.#anchor = anchor;
     scroll.addEventListener('wheel', event => this.#onWheel(event), {passive: false});
     scroll.addEventListener('pointerdown', event => this.#onDown(event));
@@ -61,7 +68,7 @@ export class TreeViewport {
   get area() { return {width: this.scroll.clientWidth, height: this.#height ?? this.scroll.clientHeight}; }
 
   /** Whether the drawing is too small for words: boxes are drawn instead. */
-  get isTooSmall() { return this.scale < LEGIBLE; }
+  get isTooSmall() { return this.scale < this.#legible; }
 
   /** Zoom by the buttons of a group. @param {HTMLElement} zooms */
   connect(zooms) {
@@ -131,7 +138,7 @@ export class TreeViewport {
   #follow() {
     const {area} = this;
     if (this.#chosen || !this.#drawing || !area.width) return;
-    this.scale = fittingScale(this.#drawing, area, this.#fits ? LEAST : READABLE, this.#largest);
+    this.scale = fittingScale(this.#drawing, area, this.#fits ? LEAST : this.#readable(), this.#largest);
     this.#apply();
   }
 
@@ -139,6 +146,7 @@ export class TreeViewport {
     const {width, height} = this.#drawing ?? {width: 1, height: 1};
     this.svg.style.width = `${width * this.scale}px`;
     this.svg.style.height = `${height * this.scale}px`;
+    this.svg.style.setProperty('--scale', String(this.scale));
     this.scroll.classList.toggle('small', this.isTooSmall);
     markCropped(this.scroll);
   }

@@ -440,18 +440,34 @@ def test_rows_chosen_after_the_tree_move_the_page_no_further_than_needed(tiny: V
     assert top == 0 or below >= -1, "no further than to the end of the rows"
 
 
-def test_the_drawing_is_in_sight_when_the_tree_is_chosen_on_a_projector(tiny: Visit) -> None:
-    page = tiny.page
-    page.set_viewport_size({"width": 853, "height": 480})
+LETTERS = """svg => Math.min(...[...svg.querySelectorAll('.node tspan')].filter(one => one.textContent).map(one => {
+  const drawn = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  return drawn * parseFloat(getComputedStyle(one).fontSize);
+}))"""
+
+
+@pytest.mark.parametrize("size", [(853, 480), (911, 512), (1024, 600), (1280, 800)])
+def test_the_tree_is_in_sight_and_readable_when_it_is_chosen_and_fitted_and_the_page_stays(
+    tiny: Visit, size: tuple[int, int]
+) -> None:
+    page, drawing = tiny.page, tiny.page.locator("#tree .tree-scroll")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
     tiny.fill("The keeper saw")
     tiny.wait_until_settled()
     page.evaluate("scrollTo(0, 0)")
     page.locator("#controls .views label:has(input[value=tree])").click()
     try:
-        page.wait_for_function(
-            "document.querySelector('#tree .tree-scroll').getBoundingClientRect().bottom <= innerHeight + 1"
-        )
-        assert page.locator("#controls .views").bounding_box()["y"] >= 0
+        page.locator("#tree .node[data-state=ahead]").first.wait_for()
+        for choice in (".fit", "label:has(input[value=river])", ".fit", "label:has(input[value=tree])"):
+            page.wait_for_timeout(700)  # nothing scrolls the page
+            assert page.evaluate("scrollY") == 0
+            expect(drawing).to_be_in_viewport(ratio=1)
+            if not drawing.evaluate("one => one.classList.contains('small')"):
+                assert page.locator("#tree svg").evaluate(LETTERS) >= 11.99
+                expect(page.locator("#tree .tree-says")).to_contain_text("likelier.")
+            sign = page.locator("#tree .tree-says, #tree .too-small").locator("visible=true").last
+            expect(sign).to_be_in_viewport(ratio=1)
+            page.locator(f"#tree {choice}").click()
     finally:
         page.locator("#controls .views label:has(input[value=rows])").click()
 

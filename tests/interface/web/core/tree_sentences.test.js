@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {spokenText} from '../../../../interface/web/core/figures_and_labels.js';
-import {drawingSentence, figuresSentence, nodeLabel, nodeName, nodeSentence} from '../../../../interface/web/core/tree_sentences.js';
+import {drawingSentence, figuresSentence, nodeLabel, nodeName, nodeSentence, thicknessSentence} from '../../../../interface/web/core/tree_sentences.js';
 
 const node = (state, text, more = {}) => ({key: 'k', text, state, odds: {p: 0.15}, children: [], rest: null, ...more});
 
@@ -92,4 +92,9 @@ test('the sentence of a drawing counts what it shows', () => {
 test('a river of the session says which of its widths are no chances', () => {
   for (const drawing of [{river: false, session: true}, {river: true, session: false}]) assert.equal(figuresSentence(drawing), 'All figures are of tokens, not of words.');
   assert.match(figuresSentence({river: true, session: true}), /tokens, not of words\. After each text that you wrote, chose or left behind, the river has its full width again, whatever/);
+});
+
+test('What the thickness of a line means is said of a tree and of a river', () => {
+  assert.equal(thicknessSentence({river: false}), 'The thicker a line, the likelier.');
+  assert.equal(thicknessSentence({river: true}), 'The wider the river, the likelier.');
 });
