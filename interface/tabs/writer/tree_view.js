@@ -277,8 +277,9 @@ export class TreeView extends EventTarget {
 
   /** Say beside the drawing what it shows, and how far it is computed: there is room, so that nothing moves. */
   #saySummary() {
-    const {links = [], nodes = []} = this.painter.layout ?? {}, thickness = links.length ? thicknessSentence({river: this.#river}) : '';
-    this.#say([this.#sentence(nodes), this.branches.branchView.progress(), thickness].filter(Boolean).join(' '));
+    const {links = [], nodes = []} = this.painter.layout ?? {}, {branchView} = this.branches;
+    const thickness = links.length && !branchView.isVeiled() ? thicknessSentence({river: this.#river}) : '';
+    this.#say([this.#sentence(nodes), branchView.progress(), thickness].filter(Boolean).join(' '));
   }
 
   /** @param {LaidNode[]} nodes */
