@@ -412,3 +412,27 @@ def test_on_a_phone_the_result_of_a_guess_is_in_sight_and_the_page_does_not_jump
     expect(said).to_be_in_viewport(ratio=1)
     expect(page.locator("#branches .branch").last).to_be_in_viewport()
     assert page.evaluate("lowest") == begin
+
+
+@pytest.mark.parametrize("by_key", [True, False])
+def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_which_stands_in_place_of_the_field(
+    visit: Visit, by_key: bool
+) -> None:
+    page, form, said = visit.page, visit.page.locator("#controls .guess"), visit.page.locator(".guess-said")
+    page.set_viewport_size({"width": 911, "height": 512})
+    page.locator("#controls summary").click()  # closes the settings
+    before = form.bounding_box()
+    page.locator("#guess").fill("the")
+    if by_key:
+        page.locator("#guess").press("Enter")
+    else:
+        page.locator("#guess-done").click()
+    wait_for_answer(visit)
+    expect(said).to_contain_text("chance")
+    assert form.bounding_box() == before, "the rows below stay where they are"
+    expect(page.locator("#branches .branch")).to_have_count(5)
+    for row in page.locator("#branches .branch").all():
+        expect(row).to_be_in_viewport(ratio=0.99)
+    assert said.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), "all of the result is seen"
+    assert form.evaluate("one => one.matches(':focus-visible')") is by_key
+    assert said.bounding_box()["x"] - form.bounding_box()["x"] >= 4, "the frame of the focus stands apart from it"

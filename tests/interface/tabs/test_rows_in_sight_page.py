@@ -542,3 +542,18 @@ def test_in_a_low_window_the_fork_is_named_and_explained_above_the_rows(tiny: Vi
     page.set_viewport_size({"width": 1280, "height": 800})
     expect(name).to_be_hidden()
     expect(page.locator("#branches .marks .unforked")).to_be_in_viewport(ratio=1)
+
+
+def test_on_a_projector_three_rows_are_seen_below_more_settings(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.fill("The keeper saw")
+    tiny.wait_until_settled()
+    tiny.control("mode")
+    page.evaluate("scrollTo(0, 0)")
+    assert page.locator("#branches").evaluate(SEEN) >= 3
+    for control in page.locator("#controls .settings-row").locator("select, input").locator("visible=true").all():
+        box = control.bounding_box()
+        assert control.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 12
+        assert box["height"] >= 16 and box["x"] + box["width"] <= 886
+    page.locator("#controls summary").click()
