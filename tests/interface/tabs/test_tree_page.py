@@ -811,7 +811,7 @@ def test_fit_shows_a_finger_all_of_a_drawing_also_where_that_is_too_small_for_wo
 
 def test_fit_shows_a_finger_the_words_of_a_drawing_where_all_of_it_is_legible(phone: Visit) -> None:
     page = phone.page
-    draw_on_a_phone(phone, depth=6)
+    draw_on_a_phone(phone, depth=4)
     while page.locator("#tree .cropped-note").is_hidden():
         page.locator("#tree .zoom-in").tap()
     page.locator("#tree .fit").tap()
