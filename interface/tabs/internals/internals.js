@@ -12,11 +12,13 @@ import {lineElements} from './token_boxes.js';
 import {listenToBoxKeys, moveTabStop, scrollWholeInto} from './box_keys.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
+import {LOW, WIDE} from '../../web/ui/window_sizes.js';
 import {paintDetails} from './token_details.js';
 import {spokenSummary, tokensSentence} from './token_figures.js';
 
 const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
 const MARGIN = 8;           // pixels above a token when the page scrolls to its details
+const FIRST_ROWS = 5;       // of the table: in a low window they are seen together with the tokens
 const SETTINGS = {k: 1, depth: 1};
 const EXAMPLE = 'A naïve fox 🦊 said: “Antidisestablishmentarianism!”\nThen it went home.';
 const EXAMPLE_CONVERSATION = [{role: 'user', content: 'What colour is the sea?'}, {role: 'assistant', content: 'The sea is'}];
@@ -223,10 +225,16 @@ class InternalsTab {
 
   /**
    * Scroll the page if the first lines of the details are below the window: as far as the token stays in sight, but at least
-   * until those lines are seen.
+   * until those lines are seen. In a low window, where the tokens stand beside the details, scroll it to the top of both if one of
+   * the first rows of the table is below the window.
    * @param {HTMLElement} box
    */
   #scrollToDetails(box) {
+    if (matchMedia(`${WIDE} and ${LOW}`).matches) {
+      const last = findAll(this.details, 'tbody tr').slice(0, FIRST_ROWS).at(-1);
+      if (last && last.getBoundingClientRect().bottom > innerHeight) this.result.scrollIntoView({block: 'start', behavior: scrollBehavior()});
+      return;
+    }
     const below = find(this.details, '.controls').getBoundingClientRect().top - innerHeight;
     if (below <= 0) return;
     const rest = this.details.getBoundingClientRect().bottom - innerHeight, room = box.getBoundingClientRect().top - MARGIN;

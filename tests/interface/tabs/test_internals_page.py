@@ -380,6 +380,37 @@ def test_the_legend_explains_only_what_is_shown(inside: Inside) -> None:
     assert "template" in entries.evaluate_all("all => all.map(one => one.dataset.entry)")
 
 
+IN_SIGHT = """index => {
+  const boxes = [index - 1, index, index + 1].map(one => `[data-token="${one}"]`);
+  return [...boxes, 'thead', 'tbody tr:nth-child(5)'].map(part => {
+    const {top, bottom} = document.querySelector(`#internals ${part}`).getBoundingClientRect();
+    return top >= 0 && bottom <= innerHeight;
+  });
+}"""
+"""Whether the chosen token, its neighbours, the head of its table and the fifth row are in the window."""
+
+
+@in_a_browser
+@pytest.mark.parametrize("height", [512, 560])
+def test_in_a_low_window_a_token_its_neighbours_and_five_rows_are_in_sight_and_no_other_choice_moves_them(
+    inside: Inside, height: int
+) -> None:
+    page = inside.page
+    page.set_viewport_size({"width": 911, "height": height})
+    page.evaluate("scrollTo(0, 0)")
+    inside.read("The old lighthouse stood at the edge of the sea.\nNobody had climbed its stairs for years.\n" * 4)
+    inside.boxes.nth(4).click()
+    page.wait_for_function("() => Math.abs(document.querySelector('#internals').getBoundingClientRect().top) < 1")
+    assert all(page.evaluate(IN_SIGHT, 4))
+    places = "['.lines', 'thead'].map(part => document.querySelector(`#internals ${part}`).getBoundingClientRect().top)"
+    before = page.evaluate(places)
+    for index in (5, 8, 3, 7):
+        inside.boxes.nth(index).click()
+        page.wait_for_timeout(400)
+        assert all(page.evaluate(IN_SIGHT, index)), index
+        assert page.evaluate(places) == before, index
+
+
 @in_a_browser
 @pytest.mark.parametrize(("width", "height"), [(911, 512), (1366, 768), (390, 844)])
 def test_another_text_is_shown_from_its_beginning_and_a_chosen_token_stays_in_sight(
