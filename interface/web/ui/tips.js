@@ -11,7 +11,7 @@ const FRAMES = '.cover, .rows';
 const BUTTONS = `${CONTROLS}, .bar :is(button, .button)`;   // beside other figures
 const ROWS = `${BUTTONS}, .branch, .more`;
 const HEADER = '.masthead';   // its sentence stands under it, though over names of tabs: else it would be far away
-const OPENING = '[aria-expanded], .onward';   // what a tap shows would be below its sentence
+const OPENING = '[aria-expanded], .onward, #highlights-next';   // what a tap shows would be below its sentence
 const OTHERS = '.branch, .more, .bar :is(button, .button)';   // not covered by the sentence of a control if there is another place
 
 /** @param {EventTarget | null} target */

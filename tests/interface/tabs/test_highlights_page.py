@@ -1165,6 +1165,15 @@ def test_without_branches_alt_and_arrow_down_say_how_to_open_them(tiny: Visit) -
 
 
 @in_a_browser
+def test_a_tap_on_next_highlight_shows_no_sentence_on_the_button_over_the_text(phone: Visit) -> None:
+    open_tab(phone)
+    phone.analyse(TEXT)
+    phone.page.locator("#highlights-next").tap()
+    expect(phone.page.locator("#highlights-about")).to_be_visible()
+    expect(phone.page.locator(".tip")).to_be_hidden()
+
+
+@in_a_browser
 def test_a_finger_that_rests_on_a_word_shows_its_alternatives_and_a_tap_opens_branches(phone: Visit) -> None:
     open_tab(phone)
     phone.analyse(TEXT)
