@@ -492,6 +492,20 @@ def test_no_line_of_a_long_text_is_cut_in_half(tiny: Visit, size: dict[str, int]
 
 
 @in_a_browser
+def test_on_a_projector_the_sentence_below_a_long_text_and_the_table_fit_the_window(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.analyse(" ".join(TEXT for _ in range(14)))
+    page.locator("#highlights-with-figures").check()
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    sentence = page.locator("#highlights-threshold").bounding_box()
+    assert sentence["y"] + sentence["height"] <= 512
+    page.locator(".read summary").click()
+    table, bar = page.locator(".read .wide").bounding_box(), page.locator(".read .controls").bounding_box()
+    assert table["height"] + bar["height"] <= 512
+
+
+@in_a_browser
 def test_on_a_projector_a_card_with_figures_is_seen_whole(visit: Visit) -> None:
     page, about = visit.page, visit.page.locator("#highlights-about")
     show_example_with_figures(page)
