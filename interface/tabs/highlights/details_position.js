@@ -29,20 +29,19 @@ export const horizontalPosition = (left, width, viewport) => Math.max(MARGIN, Ma
 
 /**
  * The left upper corner of the details, and the height that they may have: under the word, under the text, above the word, or
- * left or right of the text; the first of these that is in the window and covers the fewest of the boxes to keep free, then
- * not the field of the text, and then the fewest of the highlights after the word. Where they would be outside of the window or
- * cover what is to be kept free, they are cut: under the word, above it, or beside the text, where there is most height.
+ * left or right of the text; the first of these that is in the window and covers the fewest of the boxes to keep free, and
+ * then of the highlights after the word. Where they would be outside of the window or cover what is to be kept free, they are
+ * cut: under the word, above it, or beside the text, where there is most height.
  * @param {object} boxes
  * @param {Box[]} boxes.lines the rectangles of the word
  * @param {Box} boxes.text the visible part of the text
  * @param {Box[]} boxes.after the rectangles of the highlights after the word
  * @param {Box[]} [boxes.keep] what is to be kept free before the highlights
- * @param {Box[]} [boxes.field] the field of the text
  * @param {{width: number, height: number}} boxes.size of the details
  * @param {{width: number, height: number}} boxes.page size of the window
  * @returns {{left: number, top: number, most: number}}
  */
-export function detailsPosition({lines, text, after, keep = [], field = [], size: {width, height}, page}) {
+export function detailsPosition({lines, text, after, keep = [], size: {width, height}, page}) {
   /** @type {(all: Box[], box: Box) => number} */
   const covered = (all, box) => all.filter(one => meet(one, box)).length;
   const first = Math.min(...lines.map(({top}) => top)), last = Math.max(...lines.map(({bottom}) => bottom));
@@ -54,7 +53,7 @@ export function detailsPosition({lines, text, after, keep = [], field = [], size
   ];
   const boxes = corners.map(corner => ({...corner, right: corner.left + width, bottom: corner.top + height}));
   const possible = boxes.filter(box => isInside(box, page) && !lines.some(line => meet(line, box)))
-    .map(box => ({box, cost: covered(after, box) + (after.length + 1) * (covered(field, box) + 2 * covered(keep, box))}));
+    .map(box => ({box, cost: covered(after, box) + (after.length + 1) * covered(keep, box)}));
   const best = possible.length ? possible.reduce((one, other) => (other.cost < one.cost ? other : one)).box : null;
   if (best && !covered(keep, best)) return {left: best.left, top: best.top, most: height};
   const above = keep.filter(one => one.top < first && one.left < left + width && left < one.right), lowest = page.height - MARGIN;

@@ -8,7 +8,6 @@ import {findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {listenToHolds} from '../../web/ui/holds.js';
 import {meet} from '../../web/core/tip_position.js';
 import {markMore, paintWordDetails, placeBesideWord} from './word_details.js';
-import {LOW} from '../../web/ui/window_sizes.js';
 import {relativeEntropies} from './marked_words.js';
 import {spokenSentence, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 
@@ -48,18 +47,16 @@ export class HighlightedWords {
    * @param {HTMLElement} parts.shown holds the words
    * @param {HTMLElement} parts.details the card
    * @param {HTMLButtonElement} parts.next shows the next highlight
-   * @param {HTMLElement} parts.source the field of the text, which the card leaves free where it fits elsewhere
    * @param {(word: MarkedWord) => Promise<AlternativeFit[] | null>} parts.findFits finds which of a word's alternatives fit in
    *   its place; null if that stays unknown
    * @param {(word: MarkedWord) => void} parts.onOpen called when a word is chosen, to show branches in its place
    * @param {() => void} parts.onClose called when it is chosen again, to take them away
    * @param {(sentence: string) => void} parts.announce announces a sentence, also the same one again
    */
-  constructor({shown, details, next, source, findFits, onOpen, onClose, announce}) {
+  constructor({shown, details, next, findFits, onOpen, onClose, announce}) {
     this.shown = shown;
     this.details = details;
     this.next = next;
-    this.source = source;
     this.findFits = findFits;
     this.onOpen = onOpen;
     this.onClose = onClose;
@@ -247,7 +244,7 @@ export class HighlightedWords {
     if (!word) return;
     this.details.style.visibility = this.#isInSight(word) ? '' : 'hidden';
     const after = findAll(this.shown, '[data-marked]').filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-    placeBesideWord(this.details, word, {text: this.shown, after, keep: [this.next], field: matchMedia(LOW).matches ? [] : [this.source]});
+    placeBesideWord(this.details, word, {text: this.shown, after, keep: [this.next]});
   }
 
   /** Find which of a word's alternatives fit in its place, and show it in its card. @param {HTMLElement} word */

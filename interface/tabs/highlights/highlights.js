@@ -82,7 +82,7 @@ class HighlightsTab {
     this.figures = find(result, '.figures', HTMLDetailsElement);
     this.next = find(result, '#highlights-next', HTMLButtonElement);
     this.words = new HighlightedWords({
-      shown: find(result, '#highlights'), details: find(result, '.about'), next: this.next, source: this.text, findFits: word => this.#findFits(word),
+      shown: find(result, '#highlights'), details: find(result, '.about'), next: this.next, findFits: word => this.#findFits(word),
       onOpen: word => this.#open(word), onClose: () => this.#close(), announce: sentence => this.line.announce(sentence, {again: true}),
     });
     this.withFigures = find(result, '#highlights-with-figures', HTMLInputElement);

@@ -62,10 +62,10 @@ function alternativeRow(one, entry, {fit, given}) {
  * room elsewhere.
  * @param {HTMLElement} element
  * @param {HTMLElement} word
- * @param {{text: HTMLElement, after: HTMLElement[], keep: HTMLElement[], field: HTMLElement[]}} around the text, the highlights
- *   after the word, what is kept free before these, and the field of the text
+ * @param {{text: HTMLElement, after: HTMLElement[], keep: HTMLElement[]}} around the text, the highlights after the word, and
+ *   what is kept free before these
  */
-export function placeBesideWord(element, word, {text, after, keep, field}) {
+export function placeBesideWord(element, word, {text, after, keep}) {
   const lines = [...word.getClientRects()];
   if (!lines.length) return;
   const {scrollTop} = element;
@@ -73,7 +73,6 @@ export function placeBesideWord(element, word, {text, after, keep, field}) {
   element.removeAttribute('data-more');
   const {left, top, most} = detailsPosition({
     lines, text: text.getBoundingClientRect(), after: after.flatMap(one => [...one.getClientRects()]), keep: keep.map(one => one.getBoundingClientRect()),
-    field: field.map(one => one.getBoundingClientRect()),
     size: element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
   });
   Object.assign(element.style, {left: `${left}px`, top: `${top}px`, maxHeight: `${most}px`});

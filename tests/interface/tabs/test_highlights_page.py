@@ -386,26 +386,6 @@ def test_a_figure_stands_on_the_line_of_its_word(tiny: Visit, size: dict[str, in
     assert page.evaluate(LINES_OF_MARKED) == []
 
 
-COVERED = """word => {
-  const [details, field] = ['#highlights-about', '#highlights-text'].map(one => document.querySelector(one));
-  const [card, ...others] = [details, field, word].map(one => one.getBoundingClientRect());
-  return others.some(({left, top, right, bottom}) =>
-    left < card.right && card.left < right && top < card.bottom && card.top < bottom);
-}"""
-"""Whether the card of a word covers the field of the text, or the word."""
-
-
-@in_a_browser
-def test_the_card_covers_neither_its_word_nor_the_field_of_the_text(tiny: Visit) -> None:
-    page = tiny.page
-    page.set_viewport_size({"width": 1280, "height": 800})
-    tiny.analyse(" ".join([TEXT] * 8))
-    for word in page.locator("#highlights .word").all()[:6]:
-        word.hover()
-        expect(page.locator("#highlights-about")).to_be_visible()
-        assert not word.evaluate(COVERED)
-
-
 CHANCES = "words => words.map(word => word.dataset.chance.replace(/^\\u2060/, ''))"
 
 

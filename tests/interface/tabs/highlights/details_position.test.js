@@ -95,11 +95,3 @@ test('in a small window, details that would cover the button above their word st
   assert.deepEqual(at([word], [], {...low, keep: [button]}), {left: 8, top: 259, most: 245});
   assert.equal(at([word], [], low).top, 8, 'above the word, where there is nothing to keep free');
 });
-
-test('the field of the text is left free before the highlights, where the details are seen whole elsewhere', () => {
-  const field = [box(20, 230, 590, 700)], word = [box(640, 240, 690, 260)], after = [box(640, 280, 690, 300)];
-  const low = {...size, height: 400}, tall = box(600, 230, 1250, 700);
-  assert.ok(meet(boxOf(at(word, after, {size: low, text: tall}), low), field[0]), 'beside the text, over the field');
-  const found = boxOf(at(word, after, {size: low, text: tall, field}), low);
-  assert.deepEqual([meet(found, field[0]), meet(found, word[0]), meet(found, after[0])], [false, false, true]);
-});
