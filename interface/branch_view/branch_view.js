@@ -346,7 +346,9 @@ export class BranchView {
     setAttribute(this.rest, 'data-inert', old);
     const earlier = old || (state.status.state === 'thinking' && isBeforeChange(state));
     for (const part of [this.cover, root]) setAttribute(part, 'data-earlier', earlier);
-    if (earlier) setText(find(this.cover, '.earlier'), state.textChanged ? 'For the text before' : 'Before the change');
+    const since = state.textChanged ? 'For the text before' : 'Before the change';
+    if (earlier) setText(find(this.cover, '.earlier'), since);
+    setText(find(root, '.keys-of-earlier'), earlier ? `${since}: new rows are being computed. ` : '');
     setText(find(this.note, '.words'), note.sentence);
     const progress = find(this.note, '.progress'), hasProgressed = progress.textContent !== note.progress;
     setText(progress, note.progress);

@@ -191,7 +191,12 @@ export function listenToRowKeys(root, actions) {
     if (button) moveTabStop(root, button);
     if (button?.closest('.rows') && !isInRows(event.relatedTarget)) setAttribute(button, 'aria-describedby', find(root, '.keys').id);
   });
-  root.addEventListener('focusout', event => closestTo(event, FOCUSABLE)?.removeAttribute('aria-describedby'));
+  root.addEventListener('focusout', event => {
+    closestTo(event, FOCUSABLE)?.removeAttribute('aria-describedby');
+    // Tab leads from outside to the rows first, also after the list of the others.
+    const list = closestTo(event, '.others');
+    if (list && !(event.relatedTarget instanceof Node && list.contains(event.relatedTarget))) resetTabStop(root);
+  });
 }
 
 /** Whether a key alone presses what has the focus. @param {KeyboardEvent} event */

@@ -185,6 +185,7 @@ class HighlightsTab {
     setSpokenText(find(this.replaced, 'q'), visibleText(part), spokenText(part));
     setSpokenText(find(this.replaced, '.after'), begun && `after “${visibleText(begun)}”`, begun && `after ${spokenQuote(begun)}`);
     this.replaced.hidden = !part;
+    this.branches.setAttribute('aria-label', part ? `Branches instead of ${spokenQuote(part)}` : 'Branches');
   }
 
   /** Scroll the page no further than needed to see the rows, or as many of them as fit below the clicked word, which stays in sight. */
@@ -309,6 +310,7 @@ class HighlightsTab {
   async #open(word) {
     const {start} = word.entry, opened = this.opened += 1;
     this.#showReplaced(replacedPart(word), word.begun.trim());
+    this.line.announce(`Branches instead of ${spokenQuote(replacedPart(word))}.`, {again: true});
     dispatch(this.branches, 'expect', {revision: opened});
     await this.words.checking;   // the meter counts what these branches cost, and nothing else
     if (opened !== this.opened || !this.found || this.words.isStale) return;

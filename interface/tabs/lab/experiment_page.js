@@ -8,6 +8,7 @@ import {progressRequests} from '../../web/ui/progress_requests.js';
 import {publicAddress} from '../../web/core/public_address.js';
 import {partLink, stepLinkingTo} from './lesson_steps.js';
 import {runLink, runOf} from './run_link.js';
+import {WIDE} from '../../web/ui/window_sizes.js';
 
 const START = 'Press Run, or change the prompt first: the result is shown here.';
 const NO_PROMPT = 'Write a prompt: the experiment continues it.';
@@ -115,7 +116,9 @@ export class ExperimentPage {
     this.fill(run);
     requestAnimationFrame(() => wayBack.focus({preventScroll: true}));   // the link that was followed is hidden now
     scrollTo(0, 0);   // a link may be far down on the page that it is on
-    if (run.prompt) this.begin();
+    if (!run.prompt) return;
+    this.begin();
+    if (!matchMedia(WIDE).matches) this.#showLine();
   }
 
   /** Show a link back to the step of the lesson if the page's address is that of the step's link, and hide it otherwise. */

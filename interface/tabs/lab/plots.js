@@ -1,5 +1,6 @@
 // Plots of lines and bars, drawn by Plotly, which is loaded when the first plot is drawn. Colours are the page's, also in dark mode.
 import {make} from '../../web/ui/elements.js';
+import {FINGER} from '../../web/ui/window_sizes.js';
 
 /**
  * @typedef {object} PlotLine
@@ -177,7 +178,8 @@ export class PlotList {
       caption.textContent = plot.title;
       holder.setAttribute('aria-label', `Plot: ${plot.title}. Its figures are in ${plot.table}.`);
       const {data, layout} = plotlyFigure(plot, palette);
-      return plotly.react(holder, data, layout, CONFIG);
+      // A finger scrolls the page: as the start of a zoom, Plotly would take each of its moves.
+      return plotly.react(holder, data, matchMedia(FINGER).matches ? {...layout, dragmode: false} : layout, CONFIG);
     }));
   }
 

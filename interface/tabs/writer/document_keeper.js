@@ -313,7 +313,8 @@ export class DocumentKeeper {
     const {instruction, text, name, spans, accepted, history, play} = linked, side = {done: this.#editSteps(linked)};
     this.#openFields({...documentFrom({text, spans, accepted, history, side}), settings: settingsOf(linked)}, linkName({text, name}));
     // On a phone a notice that stays takes room from the rows: only another model is worth it.
-    this.notice.show(this.#linkSentence(linked.model), null, {stays: Boolean(linked.model) && linked.model !== this.hooks.model()});
+    const model = this.hooks.model();   // null until the page knows it
+    this.notice.show(this.#linkSentence(linked.model), null, {stays: Boolean(linked.model && model) && linked.model !== model});
     scrollTo(0, 0);   // where the text and its rows are seen
     afterPaint(() => { this.draft.box.scrollTop = 0; });   // the text mirror scrolls a long text to its end
     const done = () => { if (play) this.play(); };

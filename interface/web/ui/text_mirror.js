@@ -12,6 +12,7 @@ import {onDetail} from './events.js';
 const COUNT_SETTLES = 200;       // milliseconds
 const LINE = 24;                 // pixels below the box that are more than its padding
 const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the last word to the next line
+const FADE = 16;                 // pixels at the lower edge of the box in which its text fades out
 const CLOSING_SIGNS = /^[\p{Po}\p{Pe}\p{Pf}-]{1,3}/u;
 
 /**
@@ -26,14 +27,14 @@ export const markedNodes = (text, spans, start) => [...markedStretches(text, spa
 
 /**
  * The ghost text as an element. Closing signs at its beginning, as a comma, which belong to the word before it, are an element
- * of their own inside it, `signs`; null if there are none.
+ * of their own inside it, `signs`; null if there are none. Line breaks at its end, which nothing else would show, are signs too.
  * @param {string} text of the ghost
  * @param {string} before the text before it
  * @returns {{ghost: HTMLElement, signs: HTMLElement | null}}
  */
 function ghostElement(text, before) {
   const found = /\S$/.test(before) ? CLOSING_SIGNS.exec(text)?.[0] ?? '' : '', signs = found ? make('span', {className: 'signs', text: found}) : null;
-  return {ghost: make('span', {className: 'ghost'}, ...(signs ? [signs] : []), text.slice(found.length)), signs};
+  return {ghost: make('span', {className: 'ghost'}, ...(signs ? [signs] : []), text.slice(found.length).replace(/\n+$/, breaks => '↵'.repeat(breaks.length))), signs};
 }
 
 /** @type {(one: Element, other: Element) => boolean} */
@@ -156,7 +157,7 @@ export class TextMirror {
    */
   #reveal(end, ghost) {
     this.#isNew = false;
-    const {bottom} = this.box.getBoundingClientRect();
+    const bottom = this.box.getBoundingClientRect().bottom - FADE;
     if (end.getBoundingClientRect().bottom > bottom || ghost.getBoundingClientRect().bottom <= bottom) return;
     this.#scrollToEnd();
     const hidden = ghost.getBoundingClientRect().bottom - bottom;

@@ -1209,6 +1209,15 @@ def test_there_is_one_tab_stop_and_arrows_move_it(bench: Bench) -> None:
     assert not bench.page.evaluate("root.contains(document.activeElement)")
 
 
+def test_tab_leads_to_the_rows_again_after_the_list_of_everything_else(bench: Bench) -> None:
+    bench.show(likely())
+    bench.page.locator("#rest .more").click()
+    bench.page.locator("#others button").nth(2).focus()
+    bench.page.locator("#box").focus()
+    bench.press("Tab", "Tab")
+    assert bench.focused() == ["0", "0", None]
+
+
 def test_an_entry_of_everything_else_says_its_position_in_the_list(bench: Bench) -> None:
     bench.show(likely())
     bench.page.locator("#rest .more").click()

@@ -737,6 +737,8 @@ def test_marks_and_ghost_text_align_with_the_text(tab: Tab) -> None:
     assert tab.find(".mirror .chosen").inner_text() == "def"
     assert tab.find(".mirror .ghost").text_content() == " ghi"
     assert tab.get("paper.ghostShown")
+    tab.page.evaluate("paper.ghost('.\\n\\n')")
+    tab.page.wait_for_function("document.querySelector('.mirror .ghost').textContent === '.↵↵'")
     tab.find("#document textarea").focus()
     tab.page.keyboard.press("Home")
     tab.page.wait_for_selector("#document textarea[data-ghost='']")

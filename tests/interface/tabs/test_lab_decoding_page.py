@@ -356,6 +356,16 @@ def test_on_a_phone_the_sentence_on_a_tapped_token_covers_no_token_and_is_in_sig
     assert drawn["y"] >= 0, "all of the drawing is in sight"
 
 
+@in_a_browser
+def test_on_a_phone_a_link_leads_to_the_result_and_a_finger_scrolls_the_page_over_a_plot(
+    phone: Visit, tiny_page: str
+) -> None:
+    page = run(phone, tiny_page, "prompt=The+old+keeper&tokens=4&samples=2&beams=2&seed=4")
+    page.wait_for_function("document.querySelector('#lab-decoding').getBoundingClientRect().top < innerHeight / 2")
+    page.wait_for_function("document.querySelector('#lab-decoding .plot')?._fullLayout")
+    assert page.evaluate("document.querySelector('#lab-decoding .plot')._fullLayout.dragmode") is False
+
+
 PLOT_FITS = """[...document.querySelectorAll('#lab-decoding .plot')].every(plot => {
   const drawn = plot.querySelector('.main-svg').getBoundingClientRect().width;
   return drawn > 0 && Math.abs(drawn - plot.clientWidth) <= 1;

@@ -13,7 +13,7 @@ test('each action is a short sentence before what follows it', () => {
   assert.equal(withSentence(all(['removedAgain', ''])), 'Redone.');
   const conversation = withSentence(all(['conversationRestored', ''], ['conversationRestored', 'a']));
   assert.equal(conversation, 'Undone: the conversation is back. Undone: the conversation is back, with “a” in the text box.');
-  const steered = {towards: 'Rows lead to the word “a”.', avoid: 'Rows avoid the word “a”.', unsteered: 'Rows are no longer steered by a word.'};
+  const steered = {towards: 'Steered towards the word “a”.', avoid: 'Steered away from the word “a”.', unsteered: 'Rows are no longer steered by a word.'};
   for (const [kind, sentence] of Object.entries(steered)) assert.equal(withSentence(all([kind, 'a'])), sentence);
   const others = {bannedAgain: 'Undone: “a” is banned again.', allowedAgain: 'Redone: “a” is no longer banned.', unbanned: 'Undone: the ban of “a”.', rebanned: 'Redone: the ban of “a”.', allowed: 'No longer banned: “a”.', redone: 'Redone: “a”.'};
   for (const [kind, sentence] of Object.entries(others)) assert.equal(withSentence(all([kind, 'a'])), sentence);
