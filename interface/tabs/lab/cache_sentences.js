@@ -36,9 +36,9 @@ export function verdictSentence(view) {
   if (!equal) return `The ${values} differ first at depth ${first?.depth}, by ${percent(first?.relative_difference ?? null)}. ${limit}, so one of the two is wrong.`;
   const worst = Math.max(...steps.map(row => row.relative_difference ?? Infinity)), others = steps.reduce((sum, row) => sum + row.other_tokens, 0);
   const predictions = formatCount(steps.reduce((sum, {rows}) => sum + rows, 0), 'prediction');
-  const likeliest = others ? `, also in ${formatCount(others, 'prediction')} in which rounding decides between two tokens: there either text is right.`
-    : '. The likeliest token is the same in all of them.';
-  return `In ${predictions} the ${values} differ by at most ${percent(worst)}. ${limit}, so both are right${likeliest}`;
+  const likeliest = others ? `In ${formatCount(others, 'prediction')} two tokens are so close that rounding decides which is the likeliest.`
+    : 'The likeliest token is the same in all of them.';
+  return `In ${predictions} the ${values} differ by at most ${percent(worst)}. ${limit}, so both are right. ${likeliest}`;
 }
 
 /** How many times as much one side needs. @param {number} cached @param {number} uncached */

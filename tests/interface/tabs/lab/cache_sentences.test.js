@@ -24,8 +24,8 @@ test('its sentence says how many predictions were compared and how far they diff
     'In 6 predictions the logits with the cache and without it differ by at most 0.0002 %. Up to 0.001 % is rounding, so both are right. The likeliest token is the same in all of them.');
 });
 
-test('where another token is the likeliest, the same sentence says that either text is right', () => {
-  const right = 'so both are right, also in 3 predictions in which rounding decides between two tokens: there either text is right.';
+test('where another token is the likeliest, it is said that rounding decides', () => {
+  const right = 'so both are right. In 3 predictions two tokens are so close that rounding decides which is the likeliest.';
   const sentence = verdictSentence(view(row(1), row(2, {other_tokens: 2}), row(3, {other_tokens: 1})));
   assert.ok(sentence.startsWith('In 11 predictions ') && sentence.endsWith(` ${right}`), sentence);
 });
