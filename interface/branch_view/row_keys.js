@@ -189,7 +189,9 @@ export function listenToRowKeys(root, actions) {
   root.addEventListener('focusin', event => {
     const button = closestTo(event, FOCUSABLE);
     if (button) moveTabStop(root, button);
-    if (button?.closest('.rows') && !isInRows(event.relatedTarget)) setAttribute(button, 'aria-describedby', find(root, '.keys').id);
+    if (!button?.closest('.rows') || isInRows(event.relatedTarget)) return;
+    const said = findAll(root, '.keys-of-earlier, .keys').filter(({textContent}) => textContent);
+    setAttribute(button, 'aria-describedby', said.reverse().map(({id}) => id).join(' '));
   });
   root.addEventListener('focusout', event => {
     closestTo(event, FOCUSABLE)?.removeAttribute('aria-describedby');
