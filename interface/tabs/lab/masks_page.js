@@ -1,5 +1,6 @@
 // The Lab's mask page: the tree of branches, the slots of the cache and the mask as one figure, pass by pass.
 /** @import {AttentionRecord, ComponentArguments, Server} from '../../web/core/types.d.ts' */
+/** @import {Arrangement} from './mask_figure.js' */
 import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {SLOT_HEADS, maskSize, maskSvg, nodesUpTo, passSentence, slotRows, slotSentence} from './mask_figure.js';
 import {downloadFile, find, scrollBehavior} from '../../web/ui/elements.js';
@@ -115,13 +116,16 @@ class MasksPage extends ExperimentPage {
     event.preventDefault();
   }
 
-  #svg() {
-    const {record, pass, slot} = this;
-    return record ? maskSvg(record, {pass, slot, colours: drawingColours(this.figure), title: TITLE, ...this.#arrangement(record).arrangement}) : '';
+  #svg() { return this.record ? this.#svgOf(this.record, this.#layout(this.record).arrangement) : ''; }
+
+  /** @param {AttentionRecord} record @param {Arrangement} arrangement */
+  #svgOf(record, arrangement) {
+    const {pass, slot} = this;
+    return maskSvg(record, {pass, slot, colours: drawingColours(this.figure), title: TITLE, ...arrangement});
   }
 
   /** The arrangement in which the figure is larger in the width of the card and the greatest height, and its scale. @param {AttentionRecord} record */
-  #arrangement(record) {
+  #layout(record) {
     const {figure} = this, area = {width: figure.clientWidth, height: parseFloat(getComputedStyle(figure).maxHeight)};
     const found = [false, true].map(isBeside => {
       const arrangement = {isBeside, widthOf: measuredWidth}, size = maskSize(record, arrangement);
@@ -130,21 +134,22 @@ class MasksPage extends ExperimentPage {
     return found[1].scale > found[0].scale ? found[1] : found[0];
   }
 
-  /** Enlarge the figure as far as it fits, but draw it no smaller than it can be read. */
-  #fit() {
-    const {record, figure} = this, svg = figure.querySelector('svg');
-    if (!record || !svg || !figure.clientWidth) return;
-    const scale = Math.max(this.#arrangement(record).scale, matchMedia(FINGER).matches ? TAPPABLE : READABLE);
+  /** Enlarge the figure as far as it fits, but draw it no smaller than it can be read. @param {number} fitting the scale at which it fits */
+  #fit(fitting) {
+    const {figure} = this, svg = figure.querySelector('svg');
+    if (!svg || !figure.clientWidth) return;
+    const scale = Math.max(fitting, matchMedia(FINGER).matches ? TAPPABLE : READABLE);
     for (const [side, {baseVal: {value}}] of Object.entries({width: svg.width, height: svg.height})) svg.style.setProperty(side, `${scale * value}px`);
     markCropped(figure);
   }
 
   /** @param {{spoken?: boolean}} [options] `spoken`: whether what is said of the chosen token is announced */
   #draw({spoken = true} = {}) {
-    const {view} = this;
-    if (!view) return;
-    showDrawing(this.figure, this.#svg());
-    this.#fit();
+    const {view, record} = this;
+    if (!view || !record) return;
+    const {arrangement, scale} = this.#layout(record);
+    showDrawing(this.figure, this.#svgOf(record, arrangement));
+    this.#fit(scale);
     showPointed(find(this.result, '.pointed'), this.slot === null ? POINT : slotSentence(view, this.slot, this.pass), this.slot !== null, spoken && this.slot !== null);
   }
 }
