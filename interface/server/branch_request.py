@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from interface.server.column_request import Column, columns_from_json
 from interface.server.prefetched_views import AHEAD_NODES
@@ -234,9 +234,9 @@ def _wants_words(fields: dict[str, Any]) -> bool:
 def _edits(value: object) -> tuple[RowEdit, ...]:
     """Return the edits of rows in a page's JSON, in order; () if `value` is None.
 
-    Each is {"row": token ids, "before": token ids, "text": text}, and may have "earlier": [start, end] of texts in
-    "before" that earlier changes put there. Raises ValueError for more than MOST_EDITS, more than MOST_ROW_TOKENS ids,
-    ids that are not whole numbers from 0, spans that are not in "before", or a wrong text.
+    Each is {"row": token ids, "before": token ids, "text": text}, and may have "earlier", a list of the [start, end) of
+    the tokens in "before" that earlier changes of the row put there. Raises ValueError for more than MOST_EDITS, more
+    than MOST_ROW_TOKENS ids, ids that are not whole numbers from 0, spans that are not in "before", or a wrong text.
     """
     if value is None:
         return ()
@@ -249,8 +249,8 @@ def _edit(entry: object) -> RowEdit:
     from lookahead_core.document.branch_edit import BranchEdit
 
     match entry:
-        case {"row": list(row), "before": list(before), "text": str(text)}:
-            earlier = _spans(cast(Mapping[str, object], entry).get("earlier", []), len(before))
+        case {"row": list(row), "before": list(before), "text": str(text), **others}:
+            earlier = _spans(others.get("earlier", []), len(before))
             return RowEdit(_token_ids(row), BranchEdit(_token_ids(before), text, earlier=earlier))
     raise ValueError('Each change of a row must be {"row": token ids, "before": token ids, "text": text}.')
 

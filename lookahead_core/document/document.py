@@ -629,8 +629,9 @@ def _checked_ids(name: str, values: Any, vocabulary: int) -> list[int]:
     """
     if not isinstance(values, Iterable):
         raise ValueError(f"{name} is {values!r}, and must be a list of token ids.")
-    token_ids = list(values)
-    for value in token_ids:
-        if not 0 <= as_token_id(value) < vocabulary:
+    token_ids = []
+    for value in values:
+        if not 0 <= (token_id := as_token_id(value)) < vocabulary:
             raise ValueError(f"{name} holds {value!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
-    return [as_token_id(value) for value in token_ids]
+        token_ids.append(token_id)
+    return token_ids
