@@ -49,19 +49,19 @@ MOST_PERSON = 64
 BODY_TIMEOUT = 5.0
 """Seconds without a byte of the body after which a request is refused."""
 BODY_SECONDS = 60.0
-"""Seconds after which a request is refused whose body is still coming."""
+"""Seconds in which the whole body of a request must arrive."""
 MOST_HELD = 256_000_000
-"""Bytes of all bodies that are still coming, together; a request whose body would exceed them is refused."""
+"""The most bytes that are kept of all bodies together that have not arrived whole; a request beyond them is refused."""
 
 
 class RequestGate:
     """ASGI middleware: reads the whole body of an HTTP request, checks it, and only then calls the app.
 
-    A body that is too large (413), stops coming or comes too slowly (408), or has no room beside the other bodies that
-    are coming (503), a request that `_check` refuses (its error's status), and one
-    too many of a person (429), get an error response with a sentence instead; so does a request at which Gradio fails
-    (400). The app is called when it is the request's turn among those of its person and address; see
-    `CallerLimits.enter`. If the client disconnects before the body ends, nothing is called and nothing sent.
+    A body that is too large (413), stops coming or comes too slowly (408), or has no room beside others that are still
+    coming (503), a request that `_check` refuses (its error's status), and one too many of a person (429), get an error
+    response with a sentence instead; so does a request at which Gradio fails (400). The app is called when it is the
+    request's turn among those of its person and address; see `CallerLimits.enter`. If the client disconnects before the
+    body ends, nothing is called and nothing sent.
     Connections other than HTTP go to the app unchecked.
     """
 
@@ -70,7 +70,7 @@ class RequestGate:
         self.app = app
         self._limits = limits or CallerLimits(Settings())
         self._held = 0
-        """Bytes of the bodies that are still coming."""
+        """Bytes kept of bodies that have not arrived whole."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -34,9 +34,8 @@ def lookahead_as_json(
     its tokens. With token healing `typed` is the re-opened token: its `id`, its `logprob` among the tokens that begin
     with its text, and in `at` the indexes of the prediction of this token and of that of the token after it. An edited
     branch has `edited`, the tokens of the text put in, and `earlier_edits`, those of texts put in before it, if any.
-    With `odds="words"` each branch and each entry of `rest` has
-    `next_word`: `share`, `error` (its maximum error), and for a branch the word's `text` and `tokens`, the number of
-    the branch's tokens that spell it.
+    With `odds="words"` each branch and each entry of `rest` has `next_word`: `share`, `error` (its maximum error), and
+    for a branch the word's `text` and `tokens`, the number of the branch's tokens that spell it.
     """
     predictions = _distinct_predictions(result, rest)
     indexes = {id(prediction): index for index, prediction in enumerate(predictions)}

@@ -178,7 +178,7 @@ export class PlotList {
       caption.textContent = plot.title;
       holder.setAttribute('aria-label', `Plot: ${plot.title}. Its figures are in ${plot.table}.`);
       const {data, layout} = plotlyFigure(plot, palette);
-      // A finger scrolls the page: as the start of a zoom, Plotly would take each of its moves.
+      // Without a drag mode a finger scrolls the page: else Plotly would zoom the plot by its moves.
       return plotly.react(holder, data, matchMedia(FINGER).matches ? {...layout, dragmode: false} : layout, CONFIG);
     }));
   }

@@ -273,10 +273,9 @@ function expect(state, {revision, textChanged = true}) {
 /**
  * The same grey text is announced once, however often its view is shown; another one in its place is announced again, and so is
  * the same one after the text has changed, or after the focus was elsewhere: then `text` was null. It is empty where Tab inserts
- * nothing. The first announcement also says how to leave the text box with Tab, and so does that of another text in its place. Of a
- * grey text that has grown, the rest alone is announced.
- * Where Tab leads on, that is announced. What a person has done is announced before what Tab inserts, with the rows where they are
- * complete.
+ * nothing. The first announcement of a grey text also says how to leave the text box with Tab, as does one that replaces it. If the
+ * grey text has grown, only what was added is announced. If Tab would leave the text box, that is announced. What a person has just
+ * done is announced first, with the rows if they are complete.
  * @type {(state: BranchViewState, event: {text: string | null, leadsOn?: boolean}) => BranchViewState}
  */
 function announceTab(state, {text, leadsOn = false}) {

@@ -22,8 +22,8 @@ function stretchesOf(text, piece, written) {
 }
 
 /**
- * The texts of a moment's line: what stood before, and its piece, whole and in stretches, with a space between them only where one
- * stands in the document, or behind the name of who sent a message.
+ * The texts of a moment's line: the end of the text before it, and the piece that was added, whole and in stretches. Between the
+ * two there is a space only if the document has one there, or if the text before is the name of who sent a message.
  * @param {Pick<Moment, 'before' | 'text'> & Partial<Pick<Moment, 'earlier' | 'written'>>} moment
  */
 export function momentTexts({before, text, earlier, written = []}) {

@@ -3,7 +3,7 @@
 const STEEP = 3;   // pixels that a steep move may go to the side for each pixel down or up
 
 export class SteepMoves {
-  #last = {x: 0, y: 0};   // the last position of the mouse in the window
+  #last = {x: 0, y: 0};   // position of the mouse in the window at its last move, in pixels
 
   /**
    * Whether the mouse has moved down since its last move, or up, and not by far more to the side.

@@ -36,8 +36,9 @@ export class TreeViewport {
    *   anchor?: () => {x: number, y: number} | null,
    * }} [options]
    *   `onResize`: called when the area has another size; `height`: pixels that a drawing is fitted into where the area is as high
-   *   as the drawing; `largest`: scale of a drawing that is fitted; `legible`: the least scale with words; `readable`: the least scale before *Fit*
-   *   is pressed; `anchor`: a point of the drawing that the buttons zoom around while it is seen; null if there is none
+   *   as the drawing; `largest`: the largest scale of a drawing that is fitted; `legible`: the smallest scale at which words are
+   *   drawn; `readable`: the smallest scale until *Fit* is pressed; `anchor`: a point of the drawing that the buttons zoom
+   *   around while it is seen; null if there is none
    */
   constructor(scroll, svg, {onResize = () => {}, height, largest = LARGEST, legible = LEGIBLE, readable = () => READABLE, anchor = () => null} = {}) {
     this.scroll = scroll;
