@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from collections.abc import Mapping
 from dataclasses import fields
@@ -17,14 +18,21 @@ T = TypeVar("T", bound="DataclassInstance")
 def parse_options(kind: type[T], keywords: Mapping[str, Any], function: str) -> T:
     """Return an instance of the options dataclass `kind` with these keyword arguments.
 
-    Raises ValueError if a name is not a field of `kind`; the dataclass itself checks the values. `function` is the
-    name of the called function, for the message.
+    Numbers of other libraries, such as NumPy's, become int or float. Raises ValueError if a name is not a field of
+    `kind`; the dataclass itself checks the values. `function` is the name of the called function, for the message.
     """
     known = [field.name for field in fields(kind)]
     for name in keywords:
         if name not in known:
             raise ValueError(f"{name} is not an option of {function}; the options are {', '.join(known)}.")
-    return kind(**keywords)
+    return kind(**{name: _plain_number(value) for name, value in keywords.items()})
+
+
+def _plain_number(value: Any) -> Any:
+    """Return an integer or real number of any library as an int or float; a bool and anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> None:

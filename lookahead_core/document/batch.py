@@ -119,8 +119,10 @@ def lookahead_batch_steps(
 def _listed(documents: Iterable[Document]) -> list[Document]:
     """Return the documents as a list; a single document counts as a list of one.
 
-    Raises ValueError if an entry is no `Document`, or if the documents are of several models.
+    Raises ValueError for no list, for an entry that is no `Document`, and if the documents are of several models.
     """
+    if not isinstance(documents, Document | Iterable):
+        raise ValueError(f"documents is {type(documents).__name__}, and must be a list of documents.")
     listed: list[Document] = [documents] if isinstance(documents, Document) else list(documents)
     for document in listed:
         if not isinstance(document, Document):

@@ -19,7 +19,7 @@ from lookahead_core.model import Model
 from lookahead_core.strategies.beam import BeamSearch
 from lookahead_core.strategies.beam_options import BeamOptions
 from lookahead_core.strategies.continuation import Continuation, model_scores
-from lookahead_core.strategies.rules import LogitRules, ModelRules
+from lookahead_core.strategies.rules import LogitRules, ModelRules, check_vocabulary
 from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
@@ -97,6 +97,7 @@ class GenerationStart:
         """
         if options.stop or options.max_words:
             self.model.codec.require_tokenizer()
+        check_vocabulary(options.stop_ids, self.model.vocabulary)
         self._require_logits(options)
         options = self._fitted(options)
         unread = len(self.token_ids) - self.head.depth

@@ -79,6 +79,8 @@ def load_model(
 
     Raises ValueError for a wrong option, and ModelError, which says what to do, if the model cannot be loaded.
     """
+    if not isinstance(settings, Settings | None):
+        raise ValueError(f"settings is {type(settings).__name__}, and must be a Settings, or None for the environment.")
     settings = settings or Settings.from_env()
     if addresses := addresses_of(settings.model if source is None else source):
         _check_server_options(

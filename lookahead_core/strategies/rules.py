@@ -106,6 +106,13 @@ def _checked_phrase(name: str, phrase: Any) -> CheckedPhrase:
     return ids
 
 
+def check_vocabulary(phrases: Iterable[Phrase], vocabulary: int) -> None:
+    """Raise a ValueError if a phrase of token ids holds one that is not below `vocabulary`; strings are skipped."""
+    for token_id in (one for phrase in phrases if isinstance(phrase, tuple) for one in phrase):
+        if token_id >= vocabulary:
+            raise ValueError(f"There is no token {token_id}; this model's ids go from 0 to {vocabulary - 1}.")
+
+
 class ModelRules:
     """The options of a `LogitRules`, made applicable to one model: its tokenizer, its end tokens and its vocabulary.
 
@@ -238,9 +245,7 @@ class ModelRules:
         """
         if self.forbidden_texts:
             self.codec.require_tokenizer()
-        for token_id in (one for ids in (*self.forbidden_ids, *self.forced) for one in ids):
-            if token_id >= vocabulary:
-                raise ValueError(f"There is no token {token_id}; this model's ids go from 0 to {vocabulary - 1}.")
+        check_vocabulary((*self.forbidden_ids, *self.forced), vocabulary)
         if self.end_token_ids & {one for phrase in self.forced for one in phrase}:
             raise ValueError("forced holds an end token, after which nothing can come; set min_new_tokens instead.")
         if (needed := sum(map(len, self.forced))) > self.rules.max_new_tokens:

@@ -19,6 +19,7 @@ from lookahead_core.strategies.rules import (
     require_allowed_token,
 )
 from lookahead_core.strategies.sampling import apply_temperature_and_cuts
+from lookahead_core.text.codec import SURROGATE
 from lookahead_core.validation import check_choice, check_integer, check_number
 
 if TYPE_CHECKING:
@@ -80,16 +81,16 @@ class StreamOptions(LogitRules):
             check_integer("max_words", self.max_words, 1, MAX_GENERATED_TOKENS)
         for name in ("stop", "stop_ids"):
             object.__setattr__(self, name, checked_phrases(name, getattr(self, name)))
-        if not all(isinstance(phrase, str) for phrase in self.stop):
-            raise ValueError(f"stop is {self.stop!r}, and must hold strings; token ids belong into stop_ids.")
-        if not all(isinstance(phrase, tuple) for phrase in self.stop_ids):
-            raise ValueError(
-                f"stop_ids is {self.stop_ids!r}, and must hold lists of token ids; strings belong to stop."
-            )
+        if numbers := [phrase for phrase in self.stop if not isinstance(phrase, str)]:
+            raise ValueError(f"stop holds {list(numbers[0])}, and must hold strings; token ids belong into stop_ids.")
+        if strings := [phrase for phrase in self.stop_ids if isinstance(phrase, str)]:
+            raise ValueError(f"stop_ids holds {strings[0]!r}, and must hold token ids; strings belong to stop.")
         check_choice("speculate", self.speculate, (None, True, False, REJECTION))
         object.__setattr__(self, "drafters", checked_drafters(self.drafters))
         if not isinstance(self.source, str):
             raise ValueError(f"source is {type(self.source).__name__}, and must be a string.")
+        if SURROGATE.search(self.source):
+            raise ValueError("source holds half of a surrogate pair; remove it.")
         if self.stop_when is not None and not callable(self.stop_when):
             raise ValueError(f"stop_when is {self.stop_when!r}, and must be a function of the ids so far.")
         for stop in self.stop:

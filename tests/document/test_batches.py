@@ -230,6 +230,9 @@ def test_an_empty_batch_gives_nothing_and_mixed_models_a_sentence(tiny_model: Mo
     other = load_model(make("gpt2"))
     with pytest.raises(ValueError, match="several models"):
         stream_batch([Document(tiny_model, "the"), Document(other, token_ids=[1])])
+    for none in (None, 3):
+        with pytest.raises(ValueError, match=f"^documents is {type(none).__name__}, and must be a list of documents"):
+            lookahead_batch(none)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="documents holds str"):
         stream_batch("the")
     assert len(list(stream_batch(Document(tiny_model, "the"), max_new_tokens=2))) == 2

@@ -460,6 +460,8 @@ def test_options_that_exclude_every_token_raise_an_error_with_a_sentence(cached:
         ({"stop": [3]}, "token ids belong into stop_ids"),
         ({"stop_ids": ["a"]}, "strings belong to stop"),
         ({"stop_ids": [[]]}, "stop_ids holds \\[\\]"),
+        ({"stop_ids": [(1, 99999)]}, "There is no token 99999"),
+        ({"source": "a \ud800"}, "source holds half of a surrogate pair"),
         ({"stop_when": 3}, "stop_when is 3, and must be a function"),
         ({"max_words": 0}, "max_words is 0"),
         ({"forced": ["sea"], "forbidden": ["sea"]}, "'sea' is both forced and forbidden"),
@@ -476,7 +478,7 @@ def test_options_that_exclude_every_token_raise_an_error_with_a_sentence(cached:
     ],
     ids=str,
 )
-def test_wrong_beam_options_raise_an_error_that_names_them(
+def test_wrong_stream_options_raise_an_error_that_names_them(
     tiny_model: Model, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):

@@ -267,3 +267,8 @@ def test_the_error_for_a_model_that_does_not_fit_the_cached_engine_gives_the_rea
     uncached = Settings(engine="uncached")
     assert load_model(tiny_llama(96), settings=uncached).engine_reason == "it was asked for"
     assert load_model(tiny_llama(96), engine="cached", settings=uncached).engine_reason == ""
+
+
+def test_settings_of_another_type_are_refused_with_a_sentence() -> None:
+    with pytest.raises(ValueError, match=r"^settings is str, and must be a Settings, or None for the environment"):
+        load_model(tiny_llama(96), tokenizer=None, settings="x")  # type: ignore[arg-type]

@@ -220,6 +220,18 @@ def test_error_messages_name_the_wrong_value_and_the_allowed_ones() -> None:
         parse_options(LookaheadOptions, {"k": 3, "deep": 2}, "lookahead")
 
 
+def test_numbers_of_numpy_are_options() -> None:
+    import numpy as np
+
+    options = LookaheadOptions.of({"k": np.int64(3), "depth": np.uint8(4), "temperature": np.float32(0.5)})
+    assert (options.k, options.depth, options.temperature) == (3, 4, 0.5)
+    assert [type(one) for one in (options.k, options.depth, options.temperature)] == [int, int, float]
+    with pytest.raises(ValueError, match=r"k is 3\.0, and must be a whole number"):
+        LookaheadOptions.of({"k": np.float64(3)})
+    with pytest.raises(ValueError, match="k is "):
+        LookaheadOptions.of({"k": np.True_})
+
+
 def test_token_ids_are_whole_numbers_of_any_kind() -> None:
     import numpy as np
     import torch
