@@ -532,16 +532,28 @@ def test_in_a_low_window_the_fork_is_named_and_explained_above_the_rows(tiny: Vi
     tiny.fill("The keeper saw")
     tiny.wait_until_settled()
     expect(page.locator("#branches [data-bracket]").first).to_be_visible()
-    expect(name).to_have_text("Bracket: a fork")
+    expect(name).to_have_text("Bracket: fork, ways part")
     expect(name).to_be_in_viewport(ratio=1)
-    caption = page.locator("#coverage .of").bounding_box()
-    assert caption["x"] + caption["width"] <= name.bounding_box()["x"], "the two do not overlap"
-    assert abs(caption["y"] - name.bounding_box()["y"]) < 4, "on one line"
+    figure = page.locator("#coverage .figure-name").bounding_box()
+    assert figure["x"] + figure["width"] <= name.bounding_box()["x"], "the two do not overlap"
+    assert abs(figure["y"] - name.bounding_box()["y"]) < 4, "on one line"
     name.focus()
     expect(page.locator(".tip")).to_contain_text("it goes on in several ways")
     page.set_viewport_size({"width": 1280, "height": 800})
     expect(name).to_be_hidden()
     expect(page.locator("#branches .marks .unforked")).to_be_in_viewport(ratio=1)
+
+
+def test_in_a_low_window_the_mark_of_an_example_covers_no_word_above_the_rows(tiny: Visit) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    mark = page.locator("#coverage .stored")
+    expect(mark).to_be_in_viewport(ratio=1)
+    words = [page.locator(f"#coverage {part}").bounding_box() for part in (".of", ".fork-name")]
+    box = mark.bounding_box()
+    for one in words:
+        apart = one["x"] + one["width"] <= box["x"] or box["x"] + box["width"] <= one["x"]
+        assert apart or one["y"] + one["height"] <= box["y"] or box["y"] + box["height"] <= one["y"]
 
 
 def test_on_a_projector_three_rows_are_seen_below_more_settings(tiny: Visit) -> None:
