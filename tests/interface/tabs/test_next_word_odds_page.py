@@ -161,6 +161,31 @@ def test_beside_banned_tokens_what_odds_of_words_need_moves_no_row(
         page.set_viewport_size({"width": 1280, "height": 720})
 
 
+def test_two_banned_tokens_are_seen_whole_beside_what_odds_of_words_need(visit: Visit) -> None:
+    page, chips = visit.page, visit.page.locator("#controls .never button")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    try:
+        show_words(visit)
+        for _ in range(2):
+            page.locator("#branches .branch .token").first.focus()
+            page.keyboard.press("Delete")
+            visit.wait_until_asked()
+            visit.wait_until_settled()
+        expect(chips).to_have_count(2)
+        below, before = page.locator("#coverage .stack"), chips.evaluate_all(PLACES)
+        height = below.bounding_box()["y"]
+        for view in ("tree", "compare"):
+            page.locator(f"#controls .views input[value={view}]").check(force=True)
+            expect(page.locator("#controls .settings-remark")).to_have_text("For odds of words: choose Rows.")
+            assert chips.evaluate_all(PLACES) == before
+            line = page.locator("#controls .never").bounding_box()
+            assert before[-1][1] <= line["x"] + line["width"], "the last one is whole"
+            if view == "tree":
+                assert below.bounding_box()["y"] == height, "nothing moves"
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
 @pytest.mark.parametrize("text", [PROMPT + " sea.", "The captain of the ship was called "])
 def test_at_another_temperature_the_rows_and_figures_are_those_of_tokens(visit: Visit, text: str) -> None:
     branches = visit.page.locator("#branches [data-branch]")
