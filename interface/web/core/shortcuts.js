@@ -14,7 +14,7 @@ const MOVES = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDo
 
 /** @type {Record<string, ReturnType<typeof treeKey>>} */
 const TREE_KEYS = {
-  ArrowLeft: {move: 'left'}, ArrowRight: {move: 'right'}, ArrowUp: {move: 'up'}, ArrowDown: {move: 'down'}, Home: {move: 'start'}, End: {move: 'here'},
+  ArrowLeft: {move: 'left'}, ArrowRight: {move: 'right'}, ArrowUp: {move: 'up'}, ArrowDown: {move: 'down'}, Home: {move: 'start'}, End: {move: 'end'},
   Enter: {click: true}, ' ': {click: true}, '+': {zoom: 'in'}, '=': {zoom: 'in'}, '-': {zoom: 'out'}, 0: {zoom: 'fit'}, Delete: {ban: true},
 };
 
@@ -98,7 +98,7 @@ export function branchKey(event) {
  * What a key in the tree does, or null: move to a neighbour, to the end of the text or to the start, click, zoom, ban, or
  * lead back to the text.
  * @param {KeyboardEvent} event
- * @returns {{move?: 'left' | 'right' | 'up' | 'down' | 'here' | 'start', click?: boolean, zoom?: 'in' | 'out' | 'fit', ban?: boolean, leave?: boolean} | null}
+ * @returns {{move?: 'left' | 'right' | 'up' | 'down' | 'start' | 'end', click?: boolean, zoom?: 'in' | 'out' | 'fit', ban?: boolean, leave?: boolean} | null}
  */
 export function treeKey(event) {
   const {key} = event;

@@ -1,18 +1,19 @@
 // Where a key leads in a laid out tree.
 /** @import {LaidNode} from './types.d.ts' */
 
-/** @typedef {'left' | 'right' | 'up' | 'down' | 'here' | 'start'} TreeMove */
+/** @typedef {'left' | 'right' | 'up' | 'down' | 'start' | 'end'} TreeMove */
 
 /**
  * The node that a key leads to; the same one where there is none. Left leads to the parent, right to the child in which the
- * present text goes on, else the first one; up and down to the next node of the column.
+ * present text goes on, else the first one; up and down to the next node of the column; start to the root, end as far to the
+ * right as there are nodes.
  * @param {LaidNode[]} nodes
  * @param {LaidNode} from
  * @param {TreeMove} move
  */
 export function nodeAfterMove(nodes, from, move) {
   if (move === 'start') return nodes[0];
-  if (move === 'here') return hereIn(nodes);
+  if (move === 'end') return lastTowards(nodes, from);
   if (move === 'left') return from.parent ?? from;
   if (move === 'right') return childTowards(nodes, from) ?? from;
   const sign = move === 'down' ? 1 : -1, beyond = nodes.filter(one => one.depth === from.depth && sign * (one.y - from.y) > 0);
@@ -37,6 +38,12 @@ export function nodeInPlaceOf(nodes, {node, parent}) {
   if (same || !parent) return same ?? null;
   const siblings = nodes.filter(one => one.parent?.node.key === parent.node.key && one.node.state !== 'rest');
   return siblings[parent.node.children.indexOf(node)] ?? siblings[siblings.length - 1] ?? nodeInPlaceOf(nodes, parent);
+}
+
+/** @type {(nodes: LaidNode[], from: LaidNode) => LaidNode} */
+function lastTowards(nodes, from) {
+  const child = childTowards(nodes, from);
+  return child ? lastTowards(nodes, child) : from;
 }
 
 /** @type {(nodes: LaidNode[], from: LaidNode) => LaidNode | undefined} */

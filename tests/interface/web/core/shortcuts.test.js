@@ -145,7 +145,7 @@ test('Alt and an arrow lead from the text to the branches and back', () => {
 });
 
 test('in the tree arrows move, Enter and space click, and signs zoom, also where Shift writes them', () => {
-  const moves = {ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down', Home: 'start', End: 'here'};
+  const moves = {ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down', Home: 'start', End: 'end'};
   for (const [key, move] of Object.entries(moves)) assert.deepEqual(treeKey(pressed(key)), {move});
   for (const key of ['Enter', ' ']) assert.deepEqual(treeKey(pressed(key)), {click: true});
   for (const [key, zoom] of [['Shift+=', 'in'], ['=', 'in'], ['-', 'out'], ['0', 'fit']]) assert.deepEqual(treeKey(pressed(key)), {zoom});

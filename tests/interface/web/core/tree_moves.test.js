@@ -30,12 +30,14 @@ test('up and down lead through every node of a column in its order, and end ther
   });
 });
 
-test('right follows the present text, and one key each leads to its end and to the start', () => {
+test('right follows the present text, and one key each leads to the start and to the last node on the right', () => {
   withDice(20, dice => {
     const {nodes} = layoutTree(randomTree(dice)), here = hereIn(nodes);
     for (const node of nodes) {
-      assert.equal(nodeAfterMove(nodes, node, 'here'), here);
       assert.equal(nodeAfterMove(nodes, node, 'start'), nodes[0]);
+      let last = node;
+      while (last.node.children.length) last = nodeAfterMove(nodes, last, 'right');
+      assert.equal(nodeAfterMove(nodes, node, 'end'), last);
     }
     let node = nodes[0];
     while (node !== here) {
