@@ -143,8 +143,12 @@ export class DocumentKeeper {
     this.library.announceState();
   }
 
-  /** @param {string} id */
-  async remove(id) {
+  /**
+   * Delete a document, and offer to undo that.
+   * @param {string} id
+   * @param {{byKeyboard?: boolean}} [options] `byKeyboard`: the focus goes to Undo
+   */
+  async remove(id, {byKeyboard = false} = {}) {
     const {library} = this, open = id === library.current?.id;
     const title = open ? this.name : titleOf(await library.store.read(id) ?? {name: '', text: ''});
     const restore = await library.remove(id);
@@ -155,7 +159,7 @@ export class DocumentKeeper {
       this.draft.box.focus();   // the button that was pressed is gone
       this.notice.show(`“${title}” is restored.`);
     };
-    this.notice.show(`“${title}” is deleted${open ? '; a new, empty document is open' : ''}.`, {label: 'Undo', run});
+    this.notice.show(`“${title}” is deleted${open ? '; a new, empty document is open' : ''}.`, {label: 'Undo', run}, {focus: byKeyboard});
   }
 
   /** Delete everything that this browser stores. */

@@ -97,7 +97,7 @@ export class DocumentsDialog {
     const item = make('li', {}, opener,
       this.#button('Rename', () => this.#rename(item, card), {title: `Rename “${title}”`}),
       this.#button('Duplicate', duplicate, {title: `Make a copy of “${title}”`}),
-      this.#button('Delete', () => this.#closeAnd(() => keeper.remove(id)), {title: `Delete “${title}”; this can be undone`}));
+      this.#button('Delete', ({detail}) => this.#closeAnd(() => keeper.remove(id, {byKeyboard: detail === 0})), {title: `Delete “${title}”; this can be undone`}));
     item.dataset.id = id;
     return item;
   }
@@ -113,7 +113,7 @@ export class DocumentsDialog {
 
   /**
    * @param {string} text
-   * @param {() => unknown} run
+   * @param {(click: MouseEvent) => unknown} run
    * @param {{className?: string, title?: string}} properties
    */
   #button(text, run, properties) {

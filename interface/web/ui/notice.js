@@ -42,14 +42,17 @@ export class Notice {
    * Show a sentence.
    * @param {string} sentence
    * @param {NoticeAction | null} [action]
-   * @param {{stays?: boolean}} [options] `stays`: until it is closed or replaced; true with an action
+   * @param {{stays?: boolean, focus?: boolean}} [options] `stays`: until it is closed or replaced; true with an action. `focus`:
+   *   whether the button of the action gets the focus
    */
-  show(sentence, action = null, {stays = Boolean(action)} = {}) {
+  show(sentence, action = null, {stays = Boolean(action), focus = false} = {}) {
     clearTimeout(this.#timer);
+    if (!action && document.activeElement === this.button) this.#cameFrom?.focus();
     this.#setText(sentence);
     this.#offer(action);
     this.element.classList.add('said');
     this.element.classList.toggle('stays', stays);
+    if (focus) this.#focusButton();
     reserveRoom();
     if (!stays) this.#timer = setTimeout(() => this.clear(), SHOWN_FOR);
   }
@@ -62,6 +65,12 @@ export class Notice {
     this.#setText('');
     this.#offer(null);
     reserveRoom();
+  }
+
+  /** Focus the button of the action, and say that it has the focus. */
+  #focusButton() {
+    this.buttonName.textContent = ` The button ${this.button.textContent} has the focus.`;
+    this.button.focus();
   }
 
   /** @param {NoticeAction | null} action */

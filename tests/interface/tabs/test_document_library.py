@@ -287,6 +287,32 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     expect(tab.find("#notice .sentence")).to_have_text("")
 
 
+@pytest.mark.parametrize("ending", ["undone", "closed", "replaced"])
+def test_after_a_deletion_by_keyboard_undo_has_the_focus_which_is_never_lost(tab: Tab, ending: str) -> None:
+    tab.type("One")
+    tab.find("#documents").click()
+    tab.find("#new-document").click()
+    tab.type("Two")
+    tab.find("#documents").focus()
+    tab.page.keyboard.press("Enter")
+    tab.find(".shelf li").filter(has_text="One").get_by_text("Delete").focus()
+    tab.page.keyboard.press("Enter")
+    expect(tab.find("#notice .action")).to_be_focused()
+    said = tab.find("#notice [role=status]").text_content()
+    assert said == "“One” is deleted. The button Undo has the focus."
+    if ending == "undone":
+        tab.page.keyboard.press("Enter")
+        expect(tab.find("#document textarea")).to_be_focused()
+        assert sorted(tab.names()) == ["One", "Two"]
+        return
+    if ending == "closed":
+        tab.page.keyboard.press("Tab")
+        tab.page.keyboard.press("Enter")
+    else:
+        tab.page.evaluate("paper.notice('Another sentence.')")
+    expect(tab.find("#documents")).to_be_focused()
+
+
 def test_forget_everything_asks_once_and_clears_every_tab(tab: Tab) -> None:
     tab.type("A secret")
     tab.save()
