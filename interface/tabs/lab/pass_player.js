@@ -23,8 +23,10 @@ export class PassPlayer {
     this.output = find(element, '.passes output');
     this.player = find(element, '.play');
     this.slider.addEventListener('input', () => this.show(this.pass));
-    find(element, '.back').addEventListener('click', () => this.#step(-1));
-    find(element, '.next').addEventListener('click', () => this.#step(1));
+    this.back = find(element, '.back');
+    this.next = find(element, '.next');
+    this.back.addEventListener('click', () => this.#stepOrSay(-1));
+    this.next.addEventListener('click', () => this.#stepOrSay(1));
     this.player.addEventListener('click', () => (this.#playing === undefined ? this.#play() : this.pause()));
   }
 
@@ -52,7 +54,15 @@ export class PassPlayer {
   show(pass) {
     this.slider.value = String(Math.max(1, Math.min(this.passes, pass)));
     this.output.textContent = `${this.pass} of ${this.passes}`;
+    this.back.ariaDisabled = String(this.pass === 1);
+    this.next.ariaDisabled = String(this.pass === this.passes);
     this.onPass();
+  }
+
+  /** Show the pass before or the next one; announce it, or that there is none. @param {-1 | 1} by */
+  #stepOrSay(by) {
+    if (this.pass !== (by < 0 ? 1 : this.passes)) this.#step(by);
+    else this.announce(`This is the ${by < 0 ? 'first' : 'last'} pass.`, {again: true});
   }
 
   /** Show another pass by a button, and announce it. @param {number} by */
