@@ -67,8 +67,8 @@ function tokenBox(token, id, spelled, {index, part}) {
   const chance = logprob === null ? '' : `${formatPercent({p: Math.exp(logprob)})} chance`;
   const notes = [message === null && 'of the template', isPart && (part ?? 'part of a character'), spelled.ended && 'an ending'];
   made.title = `position ${index}, id ${id}`;
-  // The numbers are named as they are seen, for those who speak to their computer; the title says what they are.
-  made.ariaLabel = [`“${spokenToken(token, spelled)}” ${index} ${id}`, chance, ...notes].filter(Boolean).join(', ');
+  // The numbers stand together as they are seen, for those who speak to their computer.
+  made.ariaLabel = [`“${spokenToken(token, spelled)}” ${index}, ${id}: position and id`, chance, ...notes].filter(Boolean).join(', ');
   made.toggleAttribute('data-template', message === null);
   made.toggleAttribute('data-part', isPart);
   made.toggleAttribute('data-end', spelled.ended);

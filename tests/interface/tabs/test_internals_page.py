@@ -503,9 +503,9 @@ def test_the_name_of_a_token_says_its_signs_and_its_chance(default_inside: Insid
     default_inside.read("I love it.")
     names = default_inside.page.locator("#internals .box[data-id]").evaluate_all("all => all.map(one => one.ariaLabel)")
     ids = default_model.tokenizer("I love it.").input_ids
-    assert names[0] == f"“I” 0 {ids[0]}", "the model has no odds for it"
-    assert re.fullmatch(rf"“space, love” 1 {ids[1]}, (< )?[\d.]+\u00a0% chance", names[1])
-    assert re.fullmatch(rf"“full stop” 3 {ids[3]}, [\d.]+\u00a0% chance", names[3])
+    assert names[0] == f"“I” 0, {ids[0]}: position and id", "the model has no odds for it"
+    assert re.fullmatch(rf"“space, love” 1, {ids[1]}: position and id, (< )?[\d.]+\u00a0% chance", names[1])
+    assert re.fullmatch(rf"“full stop” 3, {ids[3]}: position and id, [\d.]+\u00a0% chance", names[3])
     assert default_inside.boxes.nth(1).get_attribute("title") == f"position 1, id {ids[1]}"
     last = default_inside.boxes.last.get_attribute("aria-label")
     assert last == f"The token to come, position {len(ids)}"
