@@ -154,7 +154,7 @@ class StreamKeywords(RuleKeywords, total=False):
     stop: str | Collection[str]
     """Strings that end the text. They may span tokens, and may begin before the new text; they are not part of it."""
     stop_ids: Collection[Phrase]
-    """Sequences of token ids that end the text."""
+    """Sequences of token ids that end the text; the model must have each id."""
     stop_when: Callable[[Sequence[int]], bool] | None
     """Called after each token with all ids so far, the prompt's included; True ends the text."""
     max_words: int | None

@@ -107,7 +107,7 @@ def _checked_phrase(name: str, phrase: Any) -> CheckedPhrase:
 
 
 def check_vocabulary(phrases: Iterable[Phrase], vocabulary: int) -> None:
-    """Raise a ValueError if a phrase of token ids holds one that is not below `vocabulary`; strings are skipped."""
+    """Raise a ValueError if a phrase holds a token id of `vocabulary` or above; strings are skipped."""
     for token_id in (one for phrase in phrases if isinstance(phrase, tuple) for one in phrase):
         if token_id >= vocabulary:
             raise ValueError(f"There is no token {token_id}; this model's ids go from 0 to {vocabulary - 1}.")

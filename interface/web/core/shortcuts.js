@@ -95,7 +95,7 @@ export function branchKey(event) {
 }
 
 /**
- * What a key in the tree does, or null: move to a neighbour, to the end of the text or to the start, click, zoom, ban, or
+ * What a key in the tree does, or null: move to a neighbour, to the first node or to the last one on the right, click, zoom, ban, or
  * lead back to the text.
  * @param {KeyboardEvent} event
  * @returns {{move?: 'left' | 'right' | 'up' | 'down' | 'start' | 'end', click?: boolean, zoom?: 'in' | 'out' | 'fit', ban?: boolean, leave?: boolean} | null}

@@ -43,7 +43,7 @@ export class Notice {
    * @param {string} sentence
    * @param {NoticeAction | null} [action]
    * @param {{stays?: boolean, focus?: boolean}} [options] `stays`: until it is closed or replaced; true with an action. `focus`:
-   *   whether the button of the action gets the focus
+   *   move the keyboard focus to the button of the action
    */
   show(sentence, action = null, {stays = Boolean(action), focus = false} = {}) {
     clearTimeout(this.#timer);
