@@ -46,9 +46,6 @@ export function alternativeLabel(one, entry, given = '') {
  */
 const spokenAlternative = (one, entry, given = '') => spokenAfter(given, one) + (continuedSign(one, entry) && ', or a longer word');
 
-/** What the figures of `wordSummary` mean. */
-export const FIGURE_MEANINGS = 'Loss: how much your word surprised the model, in bits: 1 for a chance of 50\u00a0%, 10 for one of 0.1\u00a0%. Entropy: how uncertain the model was before it, in bits: 0 is certain, 1 is two equally likely tokens.';
-
 /**
  * What the branches at a word are.
  * @param {string} word
@@ -190,7 +187,7 @@ export function spokenDetails(word, fits, withFigures) {
   const areLonger = entry.alternatives.length > 1 && entry.alternatives.every(one => continuedSign(one, entry));
   const alternatives = entry.alternatives.map(one => {
     // As the card does: where it shows no figures, it gives a verdict only on an alternative that fits.
-    const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit?.drops_in ? 'fits' : fit && withFigures && fitPhrase(fit);
+    const fit = verdicts.get(one.id), verdict = isWritten(one, entry) ? 'as written' : fit && (fit.drops_in || withFigures) && fitPhrase(fit);
     const name = areLonger ? spokenAfter(word.given ?? '', one) : spokenAlternative(one, entry, word.given);
     return [name, withFigures && formatPercent({p: one.probability}), verdict].filter(Boolean).join(', ');
   });
@@ -232,11 +229,10 @@ export function wordSummary({ids, place, loss, rank, entropy, seen_from: from, t
 }
 
 /**
- * Whether an alternative fits, as a phrase beside it. What the server says of it stands where that is not known.
+ * “fits” beside an alternative that fits; empty where it does not fit. What the server says of it stands where that is not known.
  * @param {Pick<AlternativeFit, 'drops_in' | 'sentence'>} fit
  */
-export const fitPhrase = ({drops_in: fits, sentence}) =>
-  (fits === true ? 'fits: your next words can stay' : fits === false ? 'your next words would change' : sentence);
+export const fitPhrase = ({drops_in: fits, sentence}) => (fits === true ? 'fits' : fits === false ? '' : sentence);
 
 /**
  * What it means that an alternative fits.
@@ -260,7 +256,7 @@ export const spokenAlternatives = entry =>
  */
 export function oddsAfterAlternative({logprob, own}) {
   if (logprob === null || own === null) return '';
-  const parts = [`then ${formatPercent(oddsOf(logprob))},`, comparison(logprob - own)];
+  const parts = [`${formatPercent(oddsOf(logprob))},`, comparison(logprob - own)];
   return parts.map(part => part.replaceAll(' ', '\u00a0')).join(' ');
 }
 

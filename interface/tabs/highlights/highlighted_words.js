@@ -6,8 +6,7 @@ import {beginningOf} from '../../web/core/text_words.js';
 import {chanceFigure, expectationSentence, highlightSentence, spokenDetails} from './highlight_sentences.js';
 import {findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {listenToHolds} from '../../web/ui/holds.js';
-import {meet} from '../../web/core/tip_position.js';
-import {markMore, paintWordDetails, placeBesideWord} from './word_details.js';
+import {markMore, paintWordDetails} from './word_details.js';
 import {relativeEntropies} from './marked_words.js';
 import {spokenSentence, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
 
@@ -67,7 +66,7 @@ export class HighlightedWords {
     const {shown, details, next} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
     // The second click of a double click does not close what the first has opened.
     shown.addEventListener('click', event => this.#toggle(wordAt(event), event.detail < 2));
-    shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still) this.#point(wordAt(event)); });
+    shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still && wordAt(event)) this.#point(wordAt(event)); });
     // A word that scrolls under a resting pointer does not show its card. A clicked word does only after the pointer has left it.
     document.addEventListener('pointermove', event => {
       if (!event.movementX && !event.movementY) return;   // the page has scrolled, not the pointer moved
@@ -86,19 +85,17 @@ export class HighlightedWords {
       const word = wordAt(event);
       if (word) this.#uncover(word);
       this.#point(word);
-      this.#uncoverNext();
     });
-    // A card that is higher than its room takes the focus from its word, and gives it back.
+    // Details that are higher than their card take the focus from their word, and give it back.
     shown.addEventListener('focusout', ({relatedTarget}) => { if (relatedTarget !== details) this.leave(); });
     details.addEventListener('focusout', ({relatedTarget}) => { if (relatedTarget !== this.#pointed) this.leave(); });
-    details.addEventListener('keydown', event => { if (event.key === 'Escape') this.#leaveDetails(); });
+    details.addEventListener('keydown', event => this.#onDetailsKey(event));
     shown.addEventListener('keydown', event => this.#onKey(event));
     next.addEventListener('click', () => this.#showNext());
     next.addEventListener('blur', () => this.leave());
     next.addEventListener('keydown', event => { if (event.key === 'Escape') this.#hideDetails(); });
     for (const target of [shown, next]) target.addEventListener('wheel', event => this.#scrollDetails(event), {passive: false});
     details.addEventListener('scroll', () => markMore(details), {passive: true});
-    for (const target of [shown, window]) target.addEventListener('scroll', () => this.#followWord(), {passive: true});
   }
 
   /**
@@ -142,7 +139,6 @@ export class HighlightedWords {
     this.#hasFigures = shown;
     for (const part of [this.details, this.shown]) part.toggleAttribute('data-figures', shown);
     if (this.#described) this.#paintDetails(this.#described);
-    this.#followWord();
   }
 
   /** Hide the card: no word is pointed at. */
@@ -196,9 +192,9 @@ export class HighlightedWords {
     if (!word || this.isStale) return;
     this.#pointed = word;
     const {entry} = this.#wordOf(word);
+    this.details.hidden = false;
+    this.details.scrollTop = 0;
     this.#paintDetails(word);
-    this.details.showPopover();
-    this.#followWord();
     if (entry.alternatives.length && !this.#fits.has(entry.start)) {
       this.#pointing = setTimeout(() => { this.checking = this.#check(word); }, POINTING_TIME);
     }
@@ -209,6 +205,7 @@ export class HighlightedWords {
     const marked = this.#wordOf(word), {entry} = marked;
     const fits = this.#fits.get(entry.start) ?? [];
     paintWordDetails(this.details, entry, fits, marked);
+    markMore(this.details);
     this.#described = word;
     word.setAttribute('aria-description', spokenDetails(marked, fits, this.#hasFigures));
   }
@@ -218,17 +215,23 @@ export class HighlightedWords {
     this.#pointed?.removeAttribute('data-shown');
     this.#pointed = null;
     this.#isHeld = false;
-    this.details.hidePopover();
-  }
-
-  /** Give the focus back to the word of the card, and hide the card. */
-  #leaveDetails() {
-    this.#pointed?.focus();
-    this.#hideDetails();
+    this.details.hidden = true;
   }
 
   /**
-   * The wheel on a word, or on the button that has shown it, scrolls its card, where that is higher than the window leaves room for.
+   * Escape and Shift+Tab give the focus back to the word of the details. Tab leads to what comes after the text.
+   * @param {KeyboardEvent} event
+   */
+  #onDetailsKey(event) {
+    const {key, shiftKey} = event;
+    if (key !== 'Escape' && key !== 'Tab') return;
+    this.#pointed?.focus();
+    if (key === 'Escape') this.#hideDetails();
+    else if (shiftKey) event.preventDefault();
+  }
+
+  /**
+   * The wheel on a word, or on the button that has shown it, scrolls its details, where they are higher than their card.
    * @param {WheelEvent} event
    */
   #scrollDetails(event) {
@@ -238,15 +241,6 @@ export class HighlightedWords {
     if (details.scrollTop !== before) event.preventDefault();
   }
 
-  /** Place the card beside its word. While the word is scrolled out of sight, the card is not seen either. */
-  #followWord() {
-    const word = this.#pointed;
-    if (!word) return;
-    this.details.style.visibility = this.#isInSight(word) ? '' : 'hidden';
-    const after = findAll(this.shown, '[data-marked]').filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
-    placeBesideWord(this.details, word, {text: this.shown, after, keep: [this.next]});
-  }
-
   /** Find which of a word's alternatives fit in its place, and show it in its card. @param {HTMLElement} word */
   async #check(word) {
     const marked = this.#wordOf(word), fits = await this.findFits(marked);
@@ -254,8 +248,6 @@ export class HighlightedWords {
     this.#fits.set(marked.entry.start, fits);
     if (word !== this.#described) return;
     this.#paintDetails(word);
-    this.#followWord();
-    this.#uncoverNext();
   }
 
   /**
@@ -282,7 +274,7 @@ export class HighlightedWords {
     for (const other of findAll(this.shown, '[aria-current]')) markChosen(other, false);
     markChosen(word, true);
     this.#moveTabStop(word);
-    // The card would cover the branches.
+    // In a low window the branches stand in the place of the details.
     this.#hideDetails();
     this.#still = true;
     // In a small window the text is lower now.
@@ -296,6 +288,7 @@ export class HighlightedWords {
     if (!word || event.altKey || event.ctrlKey || event.metaKey) return;
     if (key === 'Enter' || key === ' ') this.#toggle(word);
     else if (key === 'Escape') this.#hideDetails();
+    else if (key === 'Tab' && !event.shiftKey && this.details.tabIndex === 0) this.details.focus();
     else if (HIGHLIGHT_MOVES[key]) this.#moveFocus(word, HIGHLIGHT_MOVES[key], one => one === word || one.hasAttribute('data-marked'));
     else if (MOVES[key]) this.#moveFocus(word, this.#inReadingOrder(MOVES[key]));
     else return;
@@ -325,20 +318,7 @@ export class HighlightedWords {
     this.#still = true;
     next.dataset.shown = '';
     this.#point(next);
-    this.#uncoverNext();
     this.announce(spokenSentence(highlightSentence(this.#wordOf(next), marked.indexOf(next) + 1, marked.length)));
-  }
-
-  /**
-   * Where the details of a word that was gone to by the button for the next one or by keys cover that button, or are cut to less
-   * than half of the window, scroll the page so that there is room below the word.
-   */
-  #uncoverNext() {
-    const {details, next} = this, shown = this.#pointed?.matches('[data-shown], :focus-visible');
-    const isCut = details.hasAttribute('data-more') && details.offsetHeight < innerHeight / 2;
-    if (!shown || !(isCut || meet(details.getBoundingClientRect(), next.getBoundingClientRect()))) return;
-    this.next.scrollIntoView({block: 'start'});
-    this.#followWord();
   }
 
   /**
@@ -368,12 +348,6 @@ export class HighlightedWords {
   get #seenText() {
     const {top, bottom} = this.shown.getBoundingClientRect();
     return {top: Math.max(top, this.#barBottom()), bottom: Math.min(bottom, innerHeight)};
-  }
-
-  /** @param {HTMLElement} word */
-  #isInSight(word) {
-    const seen = this.#seenText, {top, bottom} = word.getBoundingClientRect();
-    return bottom > Math.max(seen.top, 0) && top < seen.bottom;
   }
 
   /** The lower edge of the bar above the text. It stays in the window where the tab does not fit, and the text scrolls under it. */

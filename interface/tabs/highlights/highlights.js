@@ -36,7 +36,7 @@ const READ_ONLY = 'Highlights only read: nothing is inserted into your text here
 
 /** @param {ComponentArguments} component */
 export async function start({server}) {
-  const page = await pageElements({source: '.sheet.given', result: '.read', branches: '#highlights-branches', replaced: '#highlights-replaced'});
+  const page = await pageElements({source: '.sheet.given', result: '.read', branches: '#highlights-branches', replaced: '#highlights-replaced', details: '#highlights-about'});
   new HighlightsTab(page, server).start();
 }
 
@@ -62,10 +62,10 @@ class HighlightsTab {
   #settling;
 
   /**
-   * @param {{source: HTMLElement, result: HTMLElement, branches: BranchViewElement, replaced: HTMLElement}} elements
+   * @param {{source: HTMLElement, result: HTMLElement, branches: BranchViewElement, replaced: HTMLElement, details: HTMLElement}} elements
    * @param {Server} server
    */
-  constructor({source, result, branches, replaced}, server) {
+  constructor({source, result, branches, replaced, details}, server) {
     this.server = server;
     this.source = source;
     this.branches = branches;
@@ -82,7 +82,7 @@ class HighlightsTab {
     this.figures = find(result, '.figures', HTMLDetailsElement);
     this.next = find(result, '#highlights-next', HTMLButtonElement);
     this.words = new HighlightedWords({
-      shown: find(result, '#highlights'), details: find(result, '.about'), next: this.next, findFits: word => this.#findFits(word),
+      shown: find(result, '#highlights'), details, next: this.next, findFits: word => this.#findFits(word),
       onOpen: word => this.#open(word), onClose: () => this.#close(), announce: sentence => this.line.announce(sentence, {again: true}),
     });
     this.withFigures = find(result, '#highlights-with-figures', HTMLInputElement);
@@ -171,9 +171,7 @@ class HighlightsTab {
     const replaced = replacedPart(this.found?.words.find(({entry}) => entry.start === start));
     this.#show({revision, state, view, reading, note: sentence ?? (state === 'settled' ? replacementSentence(replaced) : null)});
     this.line.show(this.#settledSentence, 'settled');
-    if (state !== 'settled') return;
-    this.#revealBranches();
-    this.words.checkPointed();
+    if (state === 'settled') this.words.checkPointed();
   }
 
   /**
@@ -188,10 +186,10 @@ class HighlightsTab {
     this.branches.setAttribute('aria-label', part ? `Branches instead of ${spokenQuote(part)}` : 'Branches');
   }
 
-  /** Scroll the page no further than needed to see the rows, or as many of them as fit below the clicked word, which stays in sight. */
+  /** Scroll the page no further than needed to see the place of the rows, or as much of it as fits below the clicked word, which stays in sight. */
   #revealBranches() {
     const word = this.words.shown.querySelector('[aria-current]') ?? this.replaced, room = word.getBoundingClientRect().top - ABOVE_WORD;
-    const {top, bottom} = find(this.branches, '.rows').getBoundingClientRect();
+    const {top, bottom} = (this.replaced.closest('.card') ?? this.branches).getBoundingClientRect();
     scrollBy({top: Math.max(0, Math.min(bottom - innerHeight, room)) + Math.min(0, top)});
   }
 
@@ -312,6 +310,7 @@ class HighlightsTab {
     this.#showReplaced(replacedPart(word), word.begun.trim());
     this.line.announce(`Branches instead of ${spokenQuote(replacedPart(word))}.`, {again: true});
     dispatch(this.branches, 'expect', {revision: opened});
+    this.#revealBranches();
     await this.words.checking;   // the meter counts what these branches cost, and nothing else
     if (opened !== this.opened || !this.found || this.words.isStale) return;
     // A server that has forgotten the text analyses it first.

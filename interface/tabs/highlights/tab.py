@@ -1,4 +1,4 @@
-"""Layout of the Highlights tab: the text field, the text with its highlights, and branches at the clicked word."""
+"""Layout of the Highlights tab: the text field, details of a word, the text with its highlights, and branches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ def build(loader: ModelLoader) -> None:
     The model of `loader` may still be loading.
     """
     with gr.Row(elem_classes="desk highlighting"):
-        with gr.Column(elem_classes="card", scale=5, min_width=300):
-            static_html(FOLDER / "text_field.html", SHEET, FOLDER / "text_field.css")
+        with gr.Column(elem_classes="pile", scale=5, min_width=300):
+            with gr.Column(elem_classes="card"):
+                static_html(FOLDER / "text_field.html", SHEET, FOLDER / "text_field.css")
+            with gr.Column(elem_classes="card"):
+                static_html(FOLDER / "word_details.html", FOLDER / "word_details.css")
         with gr.Column(elem_classes="pile", scale=6, min_width=300):
             with gr.Column(elem_classes="card"):
                 static_html(FOLDER / "analysed_text.html", CONTROLS, FOLDER / "analysed_text.css")

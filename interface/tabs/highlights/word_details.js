@@ -2,8 +2,7 @@
 // figures are wanted, odds, and what an alternative does to the person's next words.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {formatPercent} from '../../web/core/figures_and_labels.js';
-import {detailsPosition} from './details_position.js';
-import {FIGURE_MEANINGS, alternativeLabel, beginningSentence, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
+import {alternativeLabel, beginningSentence, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
 import {make, setAttribute} from '../../web/ui/elements.js';
 
 /**
@@ -19,13 +18,13 @@ export function paintWordDetails(element, entry, fits, {text: word = entry.token
   const known = fits?.find(({own}) => own !== null);
   const title = make('div', {className: 'headline', text: headline(entry, word, begun, given), dir: 'auto'});
   const why = beginningSentence(entry, before, begun);
-  element.replaceChildren(title, ...(why ? [make('p', {className: 'beginning', text: why})] : []), make('p', {className: 'summary', text: wordSummary(entry)}), make('p', {className: 'meaning of-figures', text: FIGURE_MEANINGS}), make('ol', {}, ...rows));
+  element.replaceChildren(title, make('ol', {}, ...rows), ...(why ? [make('p', {className: 'beginning', text: why})] : []), make('p', {className: 'summary', text: wordSummary(entry)}));
   if (known) {
     element.append(make('p', {className: 'meaning', text: fitMeaning(known)}));
     const text = followingSentence({following: known.following, own: known.own ?? 0});
     element.append(make('p', {className: 'following', text}));
   }
-  const more = make('p', {className: 'more'}, '↓ This card goes on: ', make('span', {className: 'mouse-only', text: 'turn the mouse wheel, or press Tab and then ↓.'}), make('span', {className: 'finger-only', text: 'scroll it.'}));
+  const more = make('p', {className: 'more'}, '↓ More: ', make('span', {className: 'mouse-only', text: 'mouse wheel, or Tab and then ↓.'}), make('span', {className: 'finger-only', text: 'scroll here.'}));
   more.ariaHidden = 'true';
   element.append(more);
 }
@@ -49,33 +48,12 @@ export function markMore(element) {
 function alternativeRow(one, entry, {fit, given}) {
   const written = isWritten(one, entry);
   const verdict = make('span', {className: 'verdict', text: written ? 'as written' : fit ? fitPhrase(fit) : '…'});
-  const then = make('span', {className: 'after', text: fit && !written ? oddsAfterAlternative(fit) : ''});
+  if (fit?.drops_in && !written) verdict.append(make('span', {className: 'meant', text: ': your next words can stay'}));
+  const odds = fit && !written ? oddsAfterAlternative(fit) : '';
+  const then = make('span', {className: 'after'}, ...(odds ? [make('span', {className: 'then', text: 'then\u00a0'}), odds] : []));
   const made = make('li', {}, make('span', {className: 'text', text: alternativeLabel(one, entry, given)}),
-    make('span', {className: 'odds', text: formatPercent({p: one.probability})}), verdict, then);
+    make('span', {className: 'odds', text: formatPercent({p: one.probability})}), make('span', {className: 'fit'}, verdict, then));
   if (fit) made.dataset.drops = String(fit.drops_in);
   made.toggleAttribute('data-written', written);
   return made;
-}
-
-/**
- * Place the details beside a word or beside the text. They never cover the word, nor the highlights after it where there is
- * room elsewhere.
- * @param {HTMLElement} element
- * @param {HTMLElement} word
- * @param {{text: HTMLElement, after: HTMLElement[], keep: HTMLElement[]}} around the text, the highlights after the word, and
- *   what is kept free before these
- */
-export function placeBesideWord(element, word, {text, after, keep}) {
-  const lines = [...word.getClientRects()];
-  if (!lines.length) return;
-  const {scrollTop} = element;
-  element.style.maxHeight = '';
-  element.removeAttribute('data-more');
-  const {left, top, most} = detailsPosition({
-    lines, text: text.getBoundingClientRect(), after: after.flatMap(one => [...one.getClientRects()]), keep: keep.map(one => one.getBoundingClientRect()),
-    size: element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
-  });
-  Object.assign(element.style, {left: `${left}px`, top: `${top}px`, maxHeight: `${most}px`});
-  element.scrollTop = scrollTop;
-  markMore(element);
 }

@@ -23,7 +23,7 @@ from tests.support.requests_to_pages import PAGE, ask
 from tests.support.scripted_model import parrot
 
 TEXT = "After careful consideration of the risks, the old keeper climbed the stairs again and again."
-PHRASES = {True: "fits: your next words can stay", False: "your next words would change"}
+PHRASE = "fits: your next words can stay"
 MARKUP = "the <b>sea</b> & ${sky} `grey` <img src=x onerror=alert(1)>"
 
 
@@ -236,8 +236,8 @@ def test_a_card_without_figures_holds_one_sentence_and_the_alternatives(visit: V
     beginning = about.locator(".beginning").all_inner_texts()
     assert len(beginning) == (entry.start < len("After careful consideration"))
     found = [line.strip() for line in lines if line.strip() and line not in beginning]
-    assert [line for line in found if line not in PHRASES.values()] == said
-    assert found.count(PHRASES[True]) == sum(fit.drops_in is True for fit in fits)
+    assert [line for line in found if line != PHRASE] == said
+    assert found.count(PHRASE) == sum(fit.drops_in is True for fit in fits)
 
 
 @in_a_browser
@@ -299,7 +299,8 @@ def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Vi
         assert rows.count() == 5
         for row, fit in zip(rows.all(), fits, strict=True):
             assert (fit.alternative.text or "").strip() in row.inner_text()
-            assert PHRASES.get(fit.drops_in, fit.verdict) in row.inner_text() and "%" in row.inner_text()
+            assert row.locator(".verdict").inner_text() == {True: "fits", False: ""}.get(fit.drops_in, fit.verdict)
+            assert "%" in row.inner_text()
         said = word.nth(index).get_attribute("aria-description")
         assert about.locator(".headline").inner_text().split(" was its ")[1] in said
         assert said.count("%") == 6 and "Loss:" not in said, "figures of the word and of five alternatives, no meanings"
@@ -307,25 +308,67 @@ def test_hover_and_focus_show_alternatives_with_probabilities_and_fits(visit: Vi
         about.wait_for(state="hidden")
 
 
-COVERED_AFTER = """word => {
-  const card = document.querySelector('#highlights-about').getBoundingClientRect();
-  const meets = ({left, top, right, bottom}) =>
+PLACES = """() => {
+  const boxOf = selector => document.querySelector(selector).getBoundingClientRect();
+  const card = boxOf('.word-details'), word = boxOf('#highlights .word:is([data-shown], :focus)');
+  const covers = ({left, top, right, bottom}) =>
     left < card.right && card.left < right && top < card.bottom && card.top < bottom;
-  return [...document.querySelectorAll('#highlights [data-marked]')]
-    .filter(one => word.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING)
-    .filter(one => [...one.getClientRects()].some(meets)).length;
+  return {
+    card: [card.left, card.top, card.width, card.height],
+    covered: ['#highlights-text', '#highlights', '#highlights-next'].filter(selector => covers(boxOf(selector))),
+    word: covers(word) || word.bottom > innerHeight || word.top < 0,
+    inside: card.top >= 0 && card.bottom <= innerHeight && card.right <= innerWidth,
+  };
 }"""
+"""Where the details of the shown word are, what they cover, and whether the word is covered or out of the window."""
 
 
 @in_a_browser
-def test_the_card_covers_none_of_the_next_highlights_and_says_what_fits_means(visit: Visit) -> None:
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, {"width": 911, "height": 512}])
+@pytest.mark.parametrize("figures", [False, True])
+def test_the_details_of_a_word_have_a_place_of_their_own_beside_the_text(
+    tiny: Visit, size: dict[str, int], figures: bool
+) -> None:
+    page, place = tiny.page, tiny.page.locator(".word-details")
+    page.set_viewport_size(size)
+    tiny.analyse(" ".join(TEXT for _ in range(14)))
+    page.locator("#highlights-count").fill("10")
+    page.locator("#highlights-with-figures").set_checked(figures)
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    assert place.inner_text().startswith("Point at a word of the analysed text to see here")
+    box = place.bounding_box()
+    for index in range(8):
+        page.locator("#highlights-next" if index < 5 else "#highlights .word[tabindex='0']").press(
+            "Enter" if index < 5 else "ArrowDown"
+        )
+        page.wait_for_function(CHECKED)
+        places = page.evaluate(PLACES)
+        assert places["card"] == pytest.approx(list(box.values()), abs=1), "nothing moves"
+        assert places["inside"] and not places["word"] and places["covered"] == []
+
+
+@in_a_browser
+def test_on_a_phone_a_word_is_seen_above_its_details(phone: Visit) -> None:
+    open_tab(phone)
+    phone.analyse(" ".join(TEXT for _ in range(6)))
+    for _ in range(8):
+        phone.page.locator("#highlights-next").evaluate("one => one.click()")
+        phone.page.wait_for_function(CHECKED)
+        places = phone.page.evaluate(PLACES)
+        assert places["inside"] and not places["word"]
+    phone.page.evaluate("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
+    table = phone.page.locator("#highlights-branches").bounding_box()
+    assert table["y"] + table["height"] <= phone.page.locator(".word-details").bounding_box()["y"]
+
+
+@in_a_browser
+def test_the_details_of_a_word_say_what_fits_means(visit: Visit) -> None:
     visit.page.get_by_role("button", name="Try an example").locator("visible=true").click()
     words, about = visit.page.locator("#highlights [data-marked]"), visit.page.locator("#highlights-about")
     expect(words).to_have_count(10)
     for index in range(10):
         words.nth(index).focus()
-        expect(about.locator(".meaning:not(.of-figures)")).to_contain_text("An alternative fits if your next words")
-        assert words.nth(index).evaluate(COVERED_AFTER) == 0
+        expect(about.locator(".meaning")).to_contain_text("An alternative fits if your next words")
     verdicts = about.locator(".verdict").all_inner_texts()
     assert not any("drops in" in text or "rewritten" in text for text in verdicts)
 
@@ -486,17 +529,16 @@ def test_on_a_projector_the_sentence_below_a_long_text_and_the_table_fit_the_win
 
 
 @in_a_browser
-def test_on_a_projector_a_card_with_figures_is_seen_whole(visit: Visit) -> None:
+def test_on_a_projector_all_alternatives_with_their_figures_are_seen_at_once(visit: Visit) -> None:
     page, about = visit.page, visit.page.locator("#highlights-about")
     show_example_with_figures(page)
     for index in range(10):
         page.locator("#highlights-next").click()
         expect(page.locator("#highlights [data-marked]").nth(index)).to_have_attribute("data-shown", "")
         page.wait_for_function(CHECKED)
-        expect(about.locator(".following")).to_be_visible()
-        assert about.evaluate("card => card.scrollHeight - card.clientHeight") <= 1
-        box = about.bounding_box()
-        assert box["y"] >= 0 and box["y"] + box["height"] <= 512
+        expect(about.locator(".following")).to_be_attached()
+        last, lower = about.locator("li").last.bounding_box(), about.locator(".more").bounding_box()
+        assert last["y"] >= 0 and last["y"] + last["height"] <= lower["y"] <= 512
 
 
 @in_a_browser
@@ -804,27 +846,6 @@ def test_next_highlight_shows_the_card_of_its_word_where_the_page_scrolls_under_
     page.set_viewport_size({"width": 1280, "height": 720})
 
 
-@in_a_browser
-@pytest.mark.parametrize("by", ["next", "focus"])
-def test_a_card_is_seen_only_while_its_word_is_in_sight(tiny: Visit, by: str) -> None:
-    page = tiny.page
-    page.set_viewport_size({"width": 911, "height": 512})
-    tiny.analyse(" ".join(TEXT for _ in range(20)))
-    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
-    shown, about = page.locator("#highlights"), page.locator("#highlights-about")
-    page.locator("#highlights-next").press("Enter")
-    if by == "focus":
-        page.locator("#highlights .word[data-shown]").focus()
-    expect(about).to_be_visible()
-    shown.evaluate("one => one.scrollTo({top: one.scrollHeight, behavior: 'instant'})")
-    expect(about).to_be_hidden()
-    shown.evaluate("one => one.scrollTo({top: 0, behavior: 'instant'})")
-    expect(about).to_be_visible()
-    page.evaluate("scrollTo({top: document.body.scrollHeight, behavior: 'instant'})")
-    expect(about).to_be_hidden()
-    page.set_viewport_size({"width": 1280, "height": 720})
-
-
 COVERS_NEXT = """() => {
   const boxOf = selector => document.querySelector(selector).getBoundingClientRect();
   const one = boxOf('#highlights-about'), other = boxOf('#highlights-next');
@@ -934,25 +955,12 @@ def test_a_card_that_goes_on_takes_the_focus_from_its_word_and_is_scrolled_by_ke
     expect(word).to_be_focused()
     expect(about).to_be_hidden()
     page.keyboard.press("ArrowDown")
+    page.wait_for_function(CHECKED)
     page.keyboard.press("Tab")
     expect(about).to_be_focused()
     page.keyboard.press("Tab")
     expect(about).to_be_hidden()
     expect(page.locator(".read .figures summary")).to_be_focused()
-
-
-@in_a_browser
-def test_a_word_that_keys_lead_to_near_the_lower_edge_of_the_window_gets_room_for_its_card(tiny: Visit) -> None:
-    page, about = tiny.page, tiny.page.locator("#highlights-about")
-    page.set_viewport_size({"width": 390, "height": 844})
-    tiny.analyse(" ".join(TEXT for _ in range(3)))
-    page.locator("#highlights-with-figures").check()
-    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
-    page.locator("#highlights [data-marked]").first.focus()
-    page.keyboard.press("ArrowDown")
-    page.wait_for_function(CHECKED)
-    seen, whole = about.evaluate("card => [card.clientHeight, card.scrollHeight]")
-    assert seen == whole or seen >= 422, "half of the window"
 
 
 @in_a_browser
@@ -1061,9 +1069,48 @@ def test_opened_branches_are_in_sight_and_no_card_covers_them(tiny: Visit, size:
     assert word.bounding_box()["y"] >= 0, "the word stays in sight with its rows"
     assert about.is_hidden(), "also where the page has scrolled another word under the pointer"
     if by == "mouse":
-        other = page.locator("#highlights [data-marked]").first
-        other.hover()
-        about.wait_for(state="visible")
+        page.locator("#highlights [data-marked]").first.hover()
+        if size == PROJECTOR:
+            page.wait_for_function(CHECKED)
+            assert about.is_hidden(), "in a low window the branches have the place of the details"
+            assert page.locator("#highlights-branches [data-branch='0']").bounding_box() == row
+        else:
+            about.wait_for(state="visible")
+
+
+@in_a_browser
+@pytest.mark.parametrize(
+    "size", [{"width": 1280, "height": 800}, {"width": 911, "height": 512}, {"width": 390, "height": 844}]
+)
+@pytest.mark.parametrize("place", [1, -2])
+def test_the_page_scrolls_at_a_click_on_a_word_and_not_when_the_branches_come(
+    tiny: Visit, size: dict[str, int], place: int
+) -> None:
+    page, held = tiny.page, []
+    page.set_viewport_size(size)
+    tiny.analyse(" ".join(TEXT for _ in range(4)))
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+
+    def hold(route: Any) -> None:
+        if '"ask"' in route.request.post_data and '"start"' in route.request.post_data and held is not None:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/component_server**", hold)
+    word = page.locator("#highlights .word").nth(place)
+    word.evaluate("one => one.click()")
+    page.wait_for_timeout(1000)
+    before = page.evaluate("scrollY"), word.bounding_box()
+    assert held, "the branches are not there yet"
+    released, held = held, None
+    for route in released:
+        route.continue_()
+    page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+    page.wait_for_timeout(600)
+    assert (page.evaluate("scrollY"), word.bounding_box()) == before
+    row = page.locator("#highlights-branches [data-branch='0']").bounding_box()
+    assert 0 <= row["y"] < size["height"], "the first row is in sight"
 
 
 WORD_OF_LINE = """line => {
