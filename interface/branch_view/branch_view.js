@@ -386,8 +386,8 @@ export class BranchView {
   /**
    * Draw the note at the lower edge of the window if its own place is below the window and it describes a button, a refusal,
    * an error or a row that is waited for. A note that describes a button is not drawn over that button. In a narrow window it
-   * is drawn there only for a button that a finger holds, and the page makes room for it. In a low window it is drawn above the rows
-   * if there is room in the window: there it covers none.
+   * is drawn there only for a button that a finger holds, and the page makes room for it. In a low window, and for such a button, it is
+   * drawn above the rows if there is room in the window: there it covers none.
    * @param {boolean} isPointedNew whether another button is pointed at than before
    */
   #floatNote(isPointedNew) {
@@ -396,8 +396,8 @@ export class BranchView {
     const button = pointed && pointing.button?.checkVisibility() ? pointing.button : null, isHeld = Boolean(button) && pointing.isHeld;
     if (!(button || refusal !== null || awaited || status.state === 'error') || !(isHeld || matchMedia(WIDE).matches)) return;
     const {top, bottom} = note.getBoundingClientRect(), {top: start, bottom: end} = (button ?? root).getBoundingClientRect();
-    const isLow = matchMedia(LOW).matches;
-    if (isLow && bottom > innerHeight && this.#hasRoomAbove()) {
+    const isLow = matchMedia(LOW).matches, goesAbove = (isHeld && !root.closest('.columns')) || (isLow && matchMedia(WIDE).matches);
+    if (goesAbove && bottom > innerHeight && this.#hasRoomAbove()) {
       setAttribute(root, 'data-floats', 'above');
       return;
     }
@@ -420,7 +420,7 @@ export class BranchView {
   /** Whether the note has room in the window above the rows, over the lower part of the summary. */
   #hasRoomAbove() {
     const {root, cover, note} = this, {top} = root.getBoundingClientRect();
-    return matchMedia(WIDE).matches && !cover.hidden && root.dataset.view !== 'tree' && top >= note.offsetHeight && top < innerHeight;
+    return !cover.hidden && root.dataset.view !== 'tree' && top >= note.offsetHeight && top < innerHeight;
   }
 
   /** Scroll until the whole note is seen, as far as the button stays in the window. @param {number} top of the button @param {number} bottom of the note */
