@@ -42,6 +42,18 @@ def test_the_status_is_shown_whole(phone: Visit) -> None:
 
 @pytest.mark.browser
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 390, 430])
+def test_the_page_does_not_move_when_the_name_of_the_model_comes(phone: Visit, width: int) -> None:
+    phone.page.set_viewport_size({"width": width, "height": 844})
+    sentence, tops = phone.page.locator("#status .sentence"), []
+    for said in ("Starting", "SmolLM2-135M-Instruct · CPU · bfloat16 · cached"):
+        sentence.evaluate("(one, said) => { one.textContent = said; }", said)
+        tops.append(phone.page.locator("#document").bounding_box()["y"])
+    assert tops[0] == tops[1]
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 def test_a_token_that_is_chosen_is_seen_whole(phone: Visit) -> None:
     phone.open_tab("Internals")
     phone.page.locator("#internals-text").fill(" ".join(["The old keeper climbed the stairs again."] * 12))
