@@ -139,14 +139,15 @@ function partAtOnce(rows) {
 
 /**
  * What a mode that chooses among branches shows, whether forks were looked for and none is shown, and why there are fewer rows than
- * were asked for; empty for the likeliest rows.
+ * were asked for; of the likeliest rows, and of those that lead to a word, only the last.
  * @param {Pick<DrawnView, 'count' | 'wanted'> & Drawn} drawn
  * @param {boolean} isFinal whether no more rows can come
  */
 function modeSentence({count, rows, wanted: {mode = 'likely', k = 0, towards = ''}}, isFinal) {
-  if (towards || mode === 'likely') return '';
+  const why = towards ? `no more ways to ${quotedText(towards)} were found` : FEWER[mode];
+  const fewer = isFinal && count < k && why ? `${formatNumber(count)} of ${formatCount(k, 'row')}: ${why}.` : '';
+  if (towards || mode === 'likely') return fewer;
   const none = isFinal && mode === 'forks' && partAtOnce(rows) ? NO_FORK : '';
-  const fewer = isFinal && count < k && mode in FEWER ? `${formatNumber(count)} of ${formatCount(k, 'row')}: ${FEWER[mode]}.` : '';
   return [MODES[mode], none, fewer].filter(Boolean).join(' ');
 }
 

@@ -346,6 +346,9 @@ test('a mode that found fewer rows than asked for says so', () => {
   assert.ok(caption(4, 'forks').endsWith(' 4 of 5 rows: no more forks were found.'));
   assert.ok(caption(4, 'surprising').endsWith(' 4 of 5 rows: no other beginning with 0.3 % or more, at temperature 1, was found.'));
   for (const mode of ['diverse', 'best_first']) assert.ok(caption(4, mode).endsWith(' 4 of 5 rows: this choice of “Show” found no more.'), mode);
+  const steered = (count, state) => words.summarySentence({state}, drawn({count, wanted: {k: 5, mode: 'likely', towards: 'sea'}}));
+  assert.ok(steered(4, 'settled').endsWith(' 4 of 5 rows: no more ways to “sea” were found.'));
+  for (const [count, state] of [[5, 'settled'], [4, 'thinking']]) assert.ok(steered(count, state).endsWith(CHOOSE));
   for (const [count, mode] of [[4, 'likely'], [4, 'sampled'], [5, 'surprising'], [9, 'every_level']]) assert.ok(!/of \d+ rows:/.test(caption(count, mode)), mode);
   for (const mode of ['forks', 'surprising']) {
     const early = words.summarySentence({state: 'thinking'}, drawn({count: 1, wanted: {k: 5, mode}}));
