@@ -1,5 +1,6 @@
 // The field over a token in which a person writes what shall stand there instead.
 /** @import {DrawnRow} from '../web/core/types.d.ts' */
+import {closestTo} from '../web/ui/events.js';
 import {make} from '../web/ui/elements.js';
 import {nameKey} from '../web/core/shortcuts.js';
 import {spokenQuote} from '../web/core/figures_and_labels.js';
@@ -17,7 +18,8 @@ export class RowEditor {
   #field = null;
   /** @type {HTMLElement | null} the line below the field */
   #keys = null;
-  #isAway = () => false;   // whether the token has moved from below the field
+  /** @type {(event: Event) => void} */
+  #onScroll = () => {};
 
   /**
    * @param {HTMLElement} root the field is put into it
@@ -27,8 +29,7 @@ export class RowEditor {
   constructor(root, onDone) {
     this.root = root;
     this.onDone = onDone;
-    // A row that is scrolled sideways takes its token away: nothing is changed.
-    root.addEventListener('scroll', () => { if (this.#isAway()) this.close(); }, {capture: true, passive: true});
+    root.addEventListener('scroll', event => this.#onScroll(event), {capture: true, passive: true});
   }
 
   /**
@@ -60,10 +61,14 @@ export class RowEditor {
     });
     // The field's name says the same as the keys.
     const keys = this.#keys = make('small', {className: 'row-editor-keys'}, make('span', {className: 'keys-only', text: KEYS, ariaHidden: 'true'}), make('span', {className: 'finger-only'},
-      this.#makeButton('Use it', () => this.onDone(row, piece, field.value)), this.#makeButton('Cancel', () => {})));
+      this.#makeButton('Use it', back, () => this.onDone(row, piece, field.value)), this.#makeButton('Cancel', back)));
     this.root.append(field, keys);
     keys.style.cssText = `left: ${Math.max(0, Math.min(left, outer.width - keys.offsetWidth))}px; top: ${token.bottom - outer.top + GAP}px`;
-    this.#isAway = () => Math.abs(button.getBoundingClientRect().left - token.left) > AWAY;
+    // A row that is scrolled sideways takes its token away, and who swipes another one has left the field: nothing is changed.
+    this.#onScroll = event => {
+      const tokens = closestTo(event, '.tokens'), isOther = tokens !== null && !tokens.contains(button);
+      if (isOther || Math.abs(button.getBoundingClientRect().left - token.left) > AWAY) this.#leave(back);
+    };
     field.focus({preventScroll: true});
     field.select();
   }
@@ -71,23 +76,30 @@ export class RowEditor {
   /**
    * A button that closes the field. A press on it leaves the focus in the field, which would else use what was typed.
    * @param {string} text
-   * @param {() => void} then
+   * @param {HTMLElement} back gets the focus then
+   * @param {() => void} [then]
    */
-  #makeButton(text, then) {
+  #makeButton(text, back, then = () => {}) {
     const button = make('button', {tabIndex: -1, text});
     button.addEventListener('mousedown', event => event.preventDefault());
     button.addEventListener('click', event => {
       event.stopPropagation();
-      this.close();
+      this.#leave(back);
       then();
     });
     return button;
   }
 
+  /** Close the field, and give the focus back. @param {HTMLElement} back the text that had it, or the token */
+  #leave(back) {
+    this.close();
+    back.focus({preventScroll: true});
+  }
+
   close() {
     const field = this.#field;
     this.#field = null;
-    this.#isAway = () => false;
+    this.#onScroll = () => {};
     field?.remove();
     this.#keys?.remove();
   }
@@ -102,8 +114,7 @@ export class RowEditor {
     event.stopPropagation();
     if (!meaning) return;
     event.preventDefault();
-    this.close();
-    back.focus({preventScroll: true});
+    this.#leave(back);
     if (meaning === 'keep') done();
   }
 }
