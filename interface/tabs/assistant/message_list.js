@@ -21,7 +21,10 @@ export class MessageList {
       const message = closestTo(event, '.edit')?.closest('.message');
       if (message) onEdit([...element.children].indexOf(message));
     });
-    element.addEventListener('scroll', () => { this.#isAtEnd = element.scrollHeight - element.clientHeight - element.scrollTop < 2; }, {passive: true});
+    element.addEventListener('scroll', () => {
+      this.#isAtEnd = element.scrollHeight - element.clientHeight - element.scrollTop < 2;
+      element.toggleAttribute('data-scrolled', element.scrollTop > 0);
+    }, {passive: true});
     new ResizeObserver(() => { if (this.#isAtEnd) this.#scrollToEnd(); }).observe(element);
   }
 

@@ -13,7 +13,7 @@ import torch
 
 from lookahead_core import Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, counts_passes, importing
+from tests.support.browser import PATIENCE, counts_passes, expect, importing
 from tests.support.families import greedy
 from tests.support.workbench import workbench
 
@@ -218,6 +218,23 @@ def test_send_passes_the_turn_and_evaluates_the_new_tokens_only(talking: Talking
         assert talking.read() <= 5 + 5 * 5
     talking.edit(1)
     assert talking.read() <= 5 * 5, "going back reads nothing again"
+
+
+def test_a_sign_says_that_there_are_messages_above_and_moves_none(talking: Talking) -> None:
+    page, messages = talking.page, talking.page.locator("#chat")
+    size = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 844})
+    talking.send(QUESTION)
+    expect(messages).not_to_have_attribute("data-scrolled", "")
+    for text in (ANSWER, QUESTION, ANSWER):
+        talking.send(text)
+    expect(messages).to_have_attribute("data-scrolled", "")
+    assert "↑" in messages.evaluate("one => getComputedStyle(one, '::before').content")
+    height = messages.evaluate("one => one.scrollHeight")
+    messages.evaluate("one => { one.scrollTop = 0; }")
+    expect(messages).not_to_have_attribute("data-scrolled", "")
+    assert messages.evaluate("one => one.scrollHeight") == height
+    page.set_viewport_size(size)
 
 
 def test_the_last_message_stays_in_sight_when_the_window_gets_lower(talking: Talking) -> None:
