@@ -212,6 +212,19 @@ def test_the_last_key_before_a_reload_is_kept(tab: Tab) -> None:
         tab.page.keyboard.press("Control+End")
 
 
+def test_a_notice_does_not_cover_the_field_of_the_instruction(tab: Tab) -> None:
+    tab.find("#instruction-toggle").click()
+    tab.page.evaluate("() => paper.notice('The text is deleted.', {label: 'Undo', run() {}})")
+    size = tab.page.viewport_size
+    for height in (512, 640, 800):
+        tab.page.set_viewport_size({"width": 1280, "height": height})
+        for top in range(0, 500, 40):
+            tab.page.evaluate("top => scrollTo({top, behavior: 'instant'})", top)
+            notice, field = (tab.find(name).bounding_box() for name in ("#notice.said", "#instruction"))
+            assert notice["y"] + notice["height"] <= field["y"] or notice["y"] >= field["y"] + field["height"]
+    tab.page.set_viewport_size(size)
+
+
 def test_text_typed_before_the_scripts_load_is_never_lost(context: Any, address: str) -> None:
     page = context.new_page()
     for typed in ("early bird", "the second"):
