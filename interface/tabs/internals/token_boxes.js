@@ -63,10 +63,9 @@ function stretchElement({text, template, tokens}) {
  */
 function tokenBox(token, id, spelled, {index, part}) {
   const {text, message, logprob} = token, isPart = spelled.bytes !== null;
-  const label = tokenInText(token, spelled), made = boxElement(index, label, id);
+  const label = tokenInText(token, spelled), made = boxElement(index, label, id, `position ${index}, id ${id}`);
   const chance = logprob === null ? '' : `${formatPercent({p: Math.exp(logprob)})} chance`;
   const notes = [message === null && 'of the template', isPart && (part ?? 'part of a character'), spelled.ended && 'an ending'];
-  made.title = `position ${index}, id ${id}`;
   // The numbers stand together as they are seen, for those who speak to their computer.
   made.ariaLabel = [`“${spokenToken(token, spelled)}” ${index}, ${id}: position and id`, chance, ...notes].filter(Boolean).join(', ');
   made.toggleAttribute('data-template', message === null);
@@ -80,20 +79,20 @@ function tokenBox(token, id, spelled, {index, part}) {
 
 /** @param {number} index */
 function nextTokenBox(index) {
-  const made = boxElement(index, NEXT_TOKEN_LABEL, '');
-  made.title = 'The token to come';
-  made.ariaLabel = `${made.title}, position ${index}`;
+  const made = boxElement(index, NEXT_TOKEN_LABEL, '', 'The token to come');
+  made.ariaLabel = `The token to come, position ${index}`;
   made.toggleAttribute('data-next', true);
   return made;
 }
 
 /**
  * A box with its token, position and id. The spaces are not seen: they part the three where their text is compared with the name.
- * @type {(index: number, text: string, id: number | string) => HTMLElement}
+ * The title is that of its parts: a screen reader would read it after the name of the box, which says the same.
+ * @type {(index: number, text: string, id: number | string, title: string) => HTMLElement}
  */
-function boxElement(index, text, id) {
-  const numbers = make('small', {}, make('span', {text: index, className: 'place'}), ' ', make('span', {text: id, className: 'id'}));
-  const made = make('button', {className: 'box', tabIndex: -1}, make('span', {text, className: 'spelled', dir: 'auto'}), ' ', numbers);
+function boxElement(index, text, id, title) {
+  const numbers = make('small', {title}, make('span', {text: index, className: 'place'}), ' ', make('span', {text: id, className: 'id'}));
+  const made = make('button', {className: 'box', tabIndex: -1}, make('span', {text, title, className: 'spelled', dir: 'auto'}), ' ', numbers);
   made.dataset.token = String(index);
   return made;
 }

@@ -506,7 +506,10 @@ def test_the_name_of_a_token_says_its_signs_and_its_chance(default_inside: Insid
     assert names[0] == f"“I” 0, {ids[0]}: position and id", "the model has no odds for it"
     assert re.fullmatch(rf"“space, love” 1, {ids[1]}: position and id, (< )?[\d.]+\u00a0% chance", names[1])
     assert re.fullmatch(rf"“full stop” 3, {ids[3]}: position and id, [\d.]+\u00a0% chance", names[3])
-    assert default_inside.boxes.nth(1).get_attribute("title") == f"position 1, id {ids[1]}"
+    love = default_inside.boxes.nth(1)
+    assert love.locator(".spelled").get_attribute("title") == f"position 1, id {ids[1]}"
+    for box in (love, default_inside.boxes.last):
+        browsers.expect(box).to_have_accessible_description("")
     last = default_inside.boxes.last.get_attribute("aria-label")
     assert last == f"The token to come, position {len(ids)}"
     seen = default_inside.boxes.evaluate_all(
