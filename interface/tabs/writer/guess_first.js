@@ -21,7 +21,7 @@ const GUESSED_HERE = 'You have guessed here, or skipped it: write on for the nex
 const UNREAD = 'The model has not read this text yet: if branching is paused, go on with it, or skip the guess.';
 const SKIPPED = 'Skipped: this guess does not count.';
 const RESET = 'The score is reset.';
-const WAY_ON = 'Alt+↓ leads to the rows, Alt+↑ to the text.';   // for those who guess by keys, after a guess
+const WAY_ON = 'Alt+↓: to the rows, Alt+↑: to the text.';   // for those who guess by keys, after a guess
 const FAILED = 'The server does not answer: try again, or skip the guess.';
 
 /** @typedef {{id: string, text: string, revision: number}} GuessedText */

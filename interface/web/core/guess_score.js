@@ -59,8 +59,11 @@ export function rowBegunByGuess(rows, texts, guess) {
 export const addGuess = ({bits, guesses}, probability) => ({bits: Math.round(10 * bits + Math.round(10 * bitsOf(probability))) / 10, guesses: guesses + 1});
 
 /** @param {number} bits */
+const toTenth = bits => (Math.round(10 * bits) / 10).toFixed(1);
+
+/** @param {number} bits */
 function formatBits(bits) {
-  const figure = (Math.round(10 * bits) / 10).toFixed(1);
+  const figure = toTenth(bits);
   return `${figure} ${figure === '1.0' ? 'bit' : 'bits'}`;
 }
 
@@ -73,7 +76,7 @@ function formatBits(bits) {
  */
 export function rowPhrase(rows, texts, guess, probability) {
   const own = rowOfGuess(rows, texts), longer = own < 0 ? rowBegunByGuess(rows, texts, guess) : null;
-  if (longer) return `not a row of its own: only as the beginning of ${quotedText(longer.word)}, row ${longer.row + 1}`;
+  if (longer) return `only as the beginning of ${quotedText(longer.word)}, row ${longer.row + 1}`;
   if (own < 0) return 'not among the rows';
   const isWhole = rows[own].ended || rows[own].pieces.some(piece => piece.ends >= 1);
   const {share} = rows[own], isLess = probability !== undefined && share && share.p > probability;
@@ -103,8 +106,7 @@ function guessedPart(guess, {words, texts}) {
  */
 export function guessSentence(guess, odds, among, under = '') {
   const {probability} = odds, what = `chance of ${guessedPart(guess, odds)}${under && ` ${under}`}`;
-  return `${quotedText(guess)}: ${formatPercent({p: probability})} ${what} · ${formatBits(bitsOf(probability))} of surprise ` +
-    `(fewer bits: closer to what the model expects) · ${among}`;
+  return `${quotedText(guess)}: ${formatPercent({p: probability})} ${what} · ${formatBits(bitsOf(probability))} of surprise · ${among}`;
 }
 
 /** What is said while a guess is scored. @param {string} guess */
@@ -119,7 +121,8 @@ export const droppedSentence = guess => `The text has changed: ${quotedText(gues
  */
 export function scoreSentence({bits, guesses}) {
   if (!guesses) return 'No guess yet.';
-  return `${guesses} ${guesses === 1 ? 'guess' : 'guesses'} · ${formatBits(bits)} in all · ${formatBits(bits / guesses)} a guess (fewer is better)`;
+  if (guesses === 1) return `1 guess: ${formatBits(bits)} (fewer is better)`;
+  return `${guesses} guesses: ${formatBits(bits)}, ${toTenth(bits / guesses)} each (fewer is better)`;
 }
 
 /**

@@ -77,7 +77,7 @@ def test_after_a_guess_by_key_no_key_changes_the_text_and_the_result_says_where_
     page, form, said = visit.page, visit.page.get_by_role("form", name="Guess the next word"), ".guess-said"
     page.locator("#guess").press_sequentially("time")
     page.locator("#guess" if button == "guess-done" else "#guess-skip").press("Enter")
-    expect(page.locator(said)).to_contain_text("Alt+↓ leads to the rows, Alt+↑ to the text.")
+    expect(page.locator(said)).to_contain_text("Alt+↓: to the rows, Alt+↑: to the text.")
     expect(form).to_be_focused()
     for key in ("Enter", "Space", "1", "x", "Backspace"):
         page.keyboard.press(key)
@@ -105,7 +105,7 @@ def test_a_reset_score_is_announced_and_keeps_the_focus_in_the_form(visit: Visit
     page.locator("#guess").press("Enter")
     expect(page.locator("form.guess")).to_be_focused()
     page.locator("#guess-reset").press("Enter")
-    expect(said).to_have_text("The score is reset. Alt+↓ leads to the rows, Alt+↑ to the text.")
+    expect(said).to_have_text("The score is reset. Alt+↓: to the rows, Alt+↑: to the text.")
     expect(page.locator("form.guess")).to_be_focused()
     visit.type("n")
     wait_for_answer(visit)
@@ -415,10 +415,9 @@ def test_on_a_phone_the_result_of_a_guess_is_in_sight_and_the_page_does_not_jump
 
 
 @pytest.mark.parametrize("by_key", [True, False])
-def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_which_stands_in_place_of_the_field(
-    visit: Visit, by_key: bool
-) -> None:
+def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_and_the_score(visit: Visit, by_key: bool) -> None:
     page, form, said = visit.page, visit.page.locator("#controls .guess"), visit.page.locator(".guess-said")
+    total = form.locator(".guess-total")
     page.set_viewport_size({"width": 911, "height": 512})
     page.locator("#controls summary").click()  # closes the settings
     before = form.bounding_box()
@@ -429,6 +428,11 @@ def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_which_stan
         page.locator("#guess-done").click()
     wait_for_answer(visit)
     expect(said).to_contain_text("chance")
+    expect(total).to_contain_text("1 guess: ")
+    for part in (said, total):
+        assert part.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 14
+    assert said.bounding_box()["y"] + said.bounding_box()["height"] <= total.bounding_box()["y"] + 0.5
+    assert total.locator(".figures").evaluate("one => one.getClientRects().length") == 1, "the score has one line"
     assert form.bounding_box() == before, "the rows below stay where they are"
     expect(page.locator("#branches .branch")).to_have_count(5)
     for row in page.locator("#branches .branch").all():

@@ -24,7 +24,7 @@ test('a guess is among the rows where one begins with it as a word', () => {
 
 test('a guess that a longer word of a row begins with is said to be that', () => {
   const rows = [row([' dark', 1]), row([' shadow', 0], ['y', 1], [' figure', 1]), row([' shad', 0])], of = guess => rowPhrase(rows, [` ${guess}`, guess], guess);
-  assert.equal(of('shadow'), 'not a row of its own: only as the beginning of “shadowy”, row 2');
+  assert.equal(of('shadow'), 'only as the beginning of “shadowy”, row 2');
   assert.equal(of('shadowy'), 'row 2');
   assert.equal(of('shad'), 'row 3, where the word may go on', 'the row stops within its word');
   assert.equal(of('shadowy fig'), 'not among the rows', 'the next word of the row has ended before');
@@ -43,17 +43,17 @@ test('where shares are of tokens and larger than the odds of the word, it is sai
 
 test('a word that goes on with a sign is no longer word', () => {
   assert.equal(rowPhrase([row([' sea-', 0], ['side', 1])], [' sea', 'sea'], 'sea'), 'not among the rows');
-  assert.equal(rowPhrase([row([' seá', 1])], [' se', 'se'], 'se'), 'not a row of its own: only as the beginning of “seá”, row 1');
+  assert.equal(rowPhrase([row([' seá', 1])], [' se', 'se'], 'se'), 'only as the beginning of “seá”, row 1');
 });
 
 test('a longer word is the guess and what follows it, also where the text has begun the word', () =>
-  assert.equal(rowPhrase([row(['dowy', 1])], [' shadow', 'shadow', 'dow'], 'shadow'), 'not a row of its own: only as the beginning of “shadowy”, row 1'));
+  assert.equal(rowPhrase([row(['dowy', 1])], [' shadow', 'shadow', 'dow'], 'shadow'), 'only as the beginning of “shadowy”, row 1'));
 
 test('guesses add up', () => {
   const score = [0.5, 0.125].reduce(addGuess, NO_GUESSES);
   assert.deepEqual(score, {bits: 4, guesses: 2});
-  assert.equal(scoreSentence(score), '2 guesses · 4.0 bits in all · 2.0 bits a guess (fewer is better)');
-  assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess · 1.0 bit in all · 1.0 bit a guess (fewer is better)');
+  assert.equal(scoreSentence(score), '2 guesses: 4.0 bits, 2.0 each (fewer is better)');
+  assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess: 1.0 bit (fewer is better)');
   assert.equal(scoreSentence(NO_GUESSES), 'No guess yet.');
 });
 
@@ -63,7 +63,7 @@ test('the sum is that of the figures that are shown, however many guesses there 
     const probability = turn % 7 ? 1 / (turn * 1.37) : 1 / turn ** 2;
     score = addGuess(score, probability);
     shown += Number(guessSentence('sea', {probability, words: true, texts: []}, 'row 2').match(/([0-9.]+) bits? of surprise/)[1]);
-    assert.equal(scoreSentence(score).match(/([0-9.]+) bits? in all/)[1], shown.toFixed(1));
+    assert.equal(scoreSentence(score).match(/: ([0-9.]+) bits?/)[1], shown.toFixed(1));
   }
 });
 
@@ -87,7 +87,7 @@ test('a guess that is listed under everything else has the share that stands the
 });
 
 test('the sentence of a guess has its odds, its bits and its row', () => {
-  const odds = {probability: 0.03125, words: true, texts: [' sea', 'sea']}, bits = '5.0 bits of surprise (fewer bits: closer to what the model expects)';
+  const odds = {probability: 0.03125, words: true, texts: [' sea', 'sea']}, bits = '5.0 bits of surprise';
   assert.equal(guessSentence('sea', odds, 'row 2'), `“sea”: 3.1\u00a0% chance of this word · ${bits} · row 2`);
   assert.equal(guessSentence('sea', odds, 'row 1', 'at temperature 0.7'), `“sea”: 3.1\u00a0% chance of this word at temperature 0.7 · ${bits} · row 1`);
   assert.equal(guessSentence('sea', {...odds, words: false}, 'not among the rows'), `“sea”: 3.1\u00a0% chance of these characters · ${bits} · not among the rows`);
