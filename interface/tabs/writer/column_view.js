@@ -46,6 +46,7 @@ export class ColumnView extends EventTarget {
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
     this.element = make('section', {className: 'compared'}, head, this.body, this.remarks, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
+    find(this.body, '.cover').append(make('p', {className: 'same-letters', ariaHidden: 'true', text: 'Same letter: same first token.'}));   // rows are described so
     this.keys = find(this.body, '.keys');
     this.keys.textContent = KEYS;
     // What coverage is stands once, below all columns: it needs no tab stop in each of them.

@@ -118,21 +118,27 @@ def test_two_columns_stand_side_by_side_at_a_zoom_of_150_per_cent(compare: Compa
     assert width <= 911
 
 
-def test_in_a_low_window_the_beginnings_of_five_rows_in_two_columns_are_in_sight(compare: Compare) -> None:
+def test_in_a_low_window_the_beginnings_of_four_rows_in_two_columns_are_in_sight_and_the_page_stays(
+    compare: Compare,
+) -> None:
     page = compare.page
     page.set_viewport_size({"width": 911, "height": 512})
     compare.visit.type(PROMPT)
+    page.evaluate("scrollTo(0, 0)")
     compare.choose("compare")
     compare.settle()
+    page.wait_for_timeout(700)  # nothing scrolls the page
+    assert page.evaluate("scrollY") == 0
     rows = """() => [...document.querySelectorAll('#compare .branch')].map(row => {
       const tokens = row.querySelector('.tokens'), sign = row.querySelector('.onward');
       return {bottom: row.getBoundingClientRect().bottom, from: tokens.getBoundingClientRect().left,
         to: sign.checkVisibility() ? sign.getBoundingClientRect().left : 911, fades: getComputedStyle(tokens).maskImage,
         reads: row.dataset.reads};
     })"""
-    page.wait_for_function(f"({rows})().at(-1).bottom <= innerHeight", timeout=5000)  # the page scrolls to them
     found = page.evaluate(rows)
-    assert len(found) == 10
+    assert len(found) == 10 and all(row["bottom"] <= 512 for row in [*found[:4], *found[5:9]])
+    for sentence in page.locator("#compare .same-letters").all():
+        expect(sentence).to_be_in_viewport(ratio=1)
     for row in found:
         assert row["to"] - row["from"] > 160, row
         assert row["reads"] != "on" or "100% - 16px" in row["fades"], row
