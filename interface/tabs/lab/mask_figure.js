@@ -9,9 +9,9 @@ import {formatCount, quotedText, visibleText} from '../../web/core/figures_and_l
 import {linkShape, pixels, textPositions} from '../../web/core/tree_shapes.js';
 import {labelWidth} from '../../web/core/label_width.js';
 
-const CELL = 22;          // pixels of a slot, and of a row of the mask
+const CELL = 21;          // pixels of a slot, and of a row of the mask
 const GAP = 28;           // between the tree and the cache
-const MARGIN = 12;
+const MARGIN = 7;
 const SLANT = 50;         // degrees that the tokens above the slots are turned by
 const MOST_LABEL = 90;    // pixels of a token beside its row, and above its slot
 

@@ -17,7 +17,7 @@ import {table} from './tables.js';
 
 const TITLE = 'The tree of branches, the slots of the cache, and the mask';
 const POINT = 'Point at a token, a slot or a row, or tap it, to see what the token attends to; the arrow keys choose one too.';
-const TAPPABLE = 0.75;    // the least scale for a finger: slots are 16 pixels apart; the rest is swiped
+const TAPPABLE = 0.77;    // the least scale for a finger: slots are 16 pixels apart; the rest is swiped
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {prompt: 'text', k: {low: 1, high: 6}, depth: {low: 1, high: 8}};

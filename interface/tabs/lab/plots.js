@@ -65,6 +65,7 @@ function colours() {
  * @param {ReturnType<typeof colours>} palette
  */
 export function plotlyFigure({x, lines, unit, labels, logarithmic = false, parts = false, below = 'depth'}, palette) {
+  const font = {family: variable('--sans') || 'sans-serif', size: 14, color: palette.ink}, title = {...font, color: palette.soft};
   const axis = {color: palette.soft, gridcolor: palette.line, linecolor: palette.line, zeroline: false, automargin: true};
   const paper = palette.dark ? '#22211f' : '#ffffff';
   return {
@@ -78,14 +79,14 @@ export function plotlyFigure({x, lines, unit, labels, logarithmic = false, parts
       };
     }),
     layout: {
-      margin: {l: 48, r: 8, t: 8, b: 36},
+      margin: {l: 48, r: 14, t: 8, b: 36},
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-      font: {family: variable('--sans') || 'sans-serif', size: 12, color: palette.ink},
-      xaxis: {...axis, title: {text: below, standoff: 4}, ...(labels ? {tickvals: x, ticktext: labels, autotickangles: [0, -30, -60]} : {rangemode: 'tozero'})},
-      yaxis: {...axis, ...(parts && {tickformat: '.3~p', hoverformat: '.3~p'}), ...(logarithmic && logarithmicTicks(lines.flatMap(line => line.y), parts)), title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
+      font,
+      xaxis: {...axis, title: {text: below, standoff: 4, font: title}, ...(labels ? {tickvals: x, ticktext: labels, autotickangles: [0, -30, -60]} : {rangemode: 'tozero'})},
+      yaxis: {...axis, ...(parts && {tickformat: '.3~p', hoverformat: '.3~p'}), ...(logarithmic && logarithmicTicks(lines.flatMap(line => line.y), parts)), title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4, font: title}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
       showlegend: lines.length > 1,
-      legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font: {color: palette.ink}},
-      hovermode: 'x unified', hoverlabel: {bgcolor: paper, font: {color: palette.ink}},
+      legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font},
+      hovermode: 'x unified', hoverlabel: {bgcolor: paper, font},
     },
   };
 }

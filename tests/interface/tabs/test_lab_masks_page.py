@@ -175,4 +175,4 @@ def show_the_example_pass_by_pass(visit: Visit) -> None:
     browsers.expect(page.locator("#lab-masks .cropped-note")).to_be_hidden()
     if page.viewport_size["width"] > 760:
         size = "text => text.ownerSVGElement.getScreenCTM().a * parseFloat(getComputedStyle(text).fontSize)"
-        assert min(text.evaluate(size) for text in page.locator("#lab-masks svg text").all()) >= 12
+        assert min(text.evaluate(size) for text in page.locator("#lab-masks svg text").all()) >= 13

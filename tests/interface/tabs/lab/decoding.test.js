@@ -109,11 +109,12 @@ test('the legend says what the lines through the diamonds are', () => {
   assert.equal(oddsPlot({...view, draws: null}).lines.length, 2);
 });
 
-test('the axis of chances is in per cent', () => {
+test('the axis of chances is in per cent, and all letters of a plot have 14 pixels', () => {
   const palette = {dark: false, ink: '#000', soft: '#666', line: '#eee', lines: ['#a00']};
   globalThis.document = {documentElement: null};
   globalThis.getComputedStyle = () => ({getPropertyValue: () => ''});
-  const {yaxis} = plotlyFigure(oddsPlot({...VIEW, odds: [odds(0.5, 0.5)]}), palette).layout;
+  const {font, xaxis, yaxis, legend, hoverlabel} = plotlyFigure(oddsPlot({...VIEW, odds: [odds(0.5, 0.5)]}), palette).layout;
+  for (const {size} of [font, xaxis.title.font, yaxis.title.font, legend.font, hoverlabel.font]) assert.equal(size, 14);
   assert.deepEqual([yaxis.tickformat, yaxis.hoverformat], ['.3~p', '.3~p'], 'Plotly writes 0.5 as 50%');
 });
 
