@@ -386,6 +386,9 @@ def test_start_again_moves_neither_the_page_nor_its_button(tiny: Visit, tiny_pag
         browsers.expect(again).to_have_text(named)
         box = again.bounding_box()
         assert (page.evaluate("scrollY"), box["x"], box["y"]) == (before[0], before[1]["x"], before[1]["y"])
+        if named == "Bring my answers back":
+            browsers.expect(current(tiny, ".check")).to_be_in_viewport(ratio=1)
+            browsers.expect(current(tiny, "input").first).to_be_in_viewport(ratio=1)
     again.click()
     open_part(tiny, tiny_page, 3)
     assert not page.locator(".lesson").last.evaluate("one => one.style.minHeight")
