@@ -440,3 +440,7 @@ def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_and_the_sc
     assert said.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), "all of the result is seen"
     assert form.evaluate("one => one.matches(':focus-visible')") is by_key
     assert said.bounding_box()["x"] - form.bounding_box()["x"] >= 4, "the frame of the focus stands apart from it"
+    visit.type(" old")
+    page.locator("#guess-done").click()
+    expect(said).to_have_text("Type the word that you expect next.")
+    assert said.evaluate("one => one.scrollHeight <= one.clientHeight"), "what is said beside the field is seen whole"
