@@ -108,6 +108,7 @@ def test_the_words_of_the_page_are_explained_below_the_example_and_on_demand_aft
     expect(words).to_have_count(0)
     first.page.locator("#branches .terms summary").click()
     expect(words.last).to_be_visible()
+    expect(first.page.locator("#branches .terms .signs")).to_be_visible()
     first.type(first.text + " there")
     first.wait_until_settled()
     expect(words.last).to_be_visible()
