@@ -242,6 +242,13 @@ def test_the_tree_stays_in_its_place_beside_play_from_pass_to_pass(
     assert places[0]["play"] >= 0 and places[0]["top"] + 176 <= height
     assert width == 390 or all(one["bottom"] <= height for one in places), places
     browsers.expect(part(page, "p.legend")).to_be_in_viewport(ratio=1)
+    if height == 512:
+        note = part(page, ".cropped-note").bounding_box()
+        words = part(page, ".initials").evaluate(
+            "one => { const range = new Range(); range.selectNodeContents(one);"
+            " return range.getBoundingClientRect().toJSON(); }"
+        )
+        assert note["y"] + note["height"] <= height and note["x"] >= words["right"], "seen whole beside the key"
 
 
 @in_a_browser
