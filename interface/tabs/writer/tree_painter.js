@@ -2,7 +2,8 @@
 /** @import {LaidLink, LaidNode, TreeLayout} from '../../web/core/types.d.ts' */
 import {FIGURE_SIZE, LABEL_SIZE} from '../../web/core/tree_layout.js';
 import {find, setAttribute, setText} from '../../web/ui/elements.js';
-import {linkShape, pixels, riverRectangles, textPositions} from '../../web/core/tree_shapes.js';
+import {linkShape, pixels, riverRectangles, textPositions, textsWithoutRoom} from '../../web/core/tree_shapes.js';
+import {measuredWidth} from '../../web/ui/measured_width.js';
 import {nodeName} from '../../web/core/tree_sentences.js';
 
 const NAMESPACE = 'http://www.w3.org/2000/svg';
@@ -66,6 +67,13 @@ export class TreePainter {
     [...this.#elements.values()].forEach((element, index) => {
       if (this.#group.children[index] !== element) this.#group.insertBefore(element, this.#group.children[index] ?? null);
     });
+  }
+
+  /** Leave out texts of a river that have no room. @param {number} scale at which it is shown */
+  hideCrowdedTexts(scale) {
+    const {labels, figures} = textsWithoutRoom(this.layout?.river ? this.layout.nodes : [], scale, measuredWidth);
+    for (const [element, laid] of this.#nodes)
+      for (const [line, hidden] of /** @type {const} */ ([['.node-label', labels], ['.node-odds', figures]])) setAttribute(find(element, line, SVGElement), 'data-crowded', hidden.has(laid));
   }
 }
 

@@ -78,7 +78,8 @@ export class TreeView extends EventTarget {
     this.svg = find(panel, '.tree-drawing', SVGSVGElement);
     this.painter = new TreePainter(this.svg);
     this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, {
-      onResize: () => this.#schedule(), anchor: () => this.#anchor(), legible: LEGIBLE_TREE, readable: leastReadable,
+      onResize: () => this.#schedule(), onScale: scale => this.painter.hideCrowdedTexts(scale), anchor: () => this.#anchor(),
+      legible: LEGIBLE_TREE, readable: leastReadable,
     });
     this.viewport.connect(find(panel, '.zooms'));
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {

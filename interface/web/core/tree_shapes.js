@@ -1,6 +1,8 @@
 // The shapes that a laid out tree is drawn with, on the page and in files.
 /** @import {LaidLink, LaidNode, TreeState} from './types.d.ts' */
-import {LABEL_INSET, LABEL_SIZE} from './tree_layout.js';
+/** @import {WidthOf} from './label_width.js' */
+import {FIGURE_SIZE, LABEL_INSET, LABEL_SIZE} from './tree_layout.js';
+import {READABLE} from './tree_scale.js';
 
 const LABEL_GAP = 4;        // pixels between a label's base line and the river below it
 const FIGURE_DROP = 13;     // from a river to the base line of the odds below it
@@ -59,3 +61,35 @@ export function textPositions({x, y, flow, out, figure}) {
   const half = Math.max(flow, out) / 2, beside = !half && !figure;
   return {x: x + LABEL_INSET, label: beside ? y + LABEL_SIZE / 3 : y - half - LABEL_GAP, figure: y + half + FIGURE_DROP};
 }
+
+const BETWEEN = 6;   // pixels of the screen between texts of different nodes
+const LEAST_FONT = 12;
+
+/**
+ * The texts of a river that are left out at a scale at which letters are larger than the drawing has room for: where two stand
+ * closer than 6 pixels, the odds, then the label, of the less likely node.
+ * @param {LaidNode[]} nodes
+ * @param {number} scale
+ * @param {WidthOf} widthOf
+ */
+export function textsWithoutRoom(nodes, scale, widthOf) {
+  /** @type {{laid: LaidNode, left: number, right: number, top: number, bottom: number}[]} */
+  const shown = [];
+  const labels = new Set(), figures = new Set();
+  const likeliest = scale < READABLE ? nodes.toSorted((one, other) => other.flow - one.flow) : [];
+  for (const [left, kind, size] of /** @type {const} */ ([[labels, 'label', LABEL_SIZE], [figures, 'figure', FIGURE_SIZE]])) {
+    for (const laid of likeliest.filter(one => one[kind])) {
+      const at = textPositions(laid), font = Math.max(LEAST_FONT, size * scale), x = at.x * scale, y = at[kind] * scale;
+      const box = {laid, left: x, right: x + widthOf(laid[kind], size) * font / size, top: y - 0.75 * font, bottom: y + (kind === 'label' ? 0.2 * font : 0)};
+      if (labels.has(laid) || shown.some(other => isClose(box, other, other.laid === laid ? 1 : BETWEEN))) left.add(laid);
+      else shown.push(box);
+    }
+  }
+  return {labels, figures};
+}
+
+/** @typedef {{left: number, right: number, top: number, bottom: number}} Box */
+
+/** @type {(one: Box, other: Box, least: number) => boolean} */
+const isClose = (one, other, least) =>
+  Math.max(one.left - other.right, other.left - one.right) < least && Math.max(one.top - other.bottom, other.top - one.bottom) < least;

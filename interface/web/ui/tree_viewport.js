@@ -20,6 +20,7 @@ export class TreeViewport {
   /** @type {number | undefined} */
   #height;
   #largest;
+  #onScale;
   #anchor;
   #legible;
   #readable;
@@ -32,17 +33,20 @@ export class TreeViewport {
    * @param {HTMLElement} scroll
    * @param {SVGElement} svg the drawing; another one may take its place
    * @param {{
-   *   onResize?: () => void, height?: number, largest?: number, legible?: number, readable?: () => number,
-   *   anchor?: () => {x: number, y: number} | null,
+   *   onResize?: () => void, onScale?: (scale: number) => void, height?: number, largest?: number, legible?: number,
+   *   readable?: () => number, anchor?: () => {x: number, y: number} | null,
    * }} [options]
-   *   `onResize`: called when the area has another size; `height`: pixels that a drawing is fitted into where the area is as high
-   *   as the drawing; `largest`: the largest scale of a drawing that is fitted; `legible`: the smallest scale at which words are
-   *   drawn; `readable`: the smallest scale until *Fit* is pressed; `anchor`: a point of the drawing that the buttons zoom
-   *   around while it is seen; null if there is none
+   *   `onResize`: called when the area has another size; `onScale`: called when the drawing is shown, with its scale;
+   *   `height`: pixels that a drawing is fitted into where the area is as high as the drawing; `largest`: the largest scale of
+   *   a drawing that is fitted; `legible`: the smallest scale at which words are drawn; `readable`: the smallest scale until
+   *   *Fit* is pressed; `anchor`: a point of the drawing that the buttons zoom around while it is seen; null if there is none
    */
-  constructor(scroll, svg, {onResize = () => {}, height, largest = LARGEST, legible = LEGIBLE, readable = () => READABLE, anchor = () => null} = {}) {
+  constructor(scroll, svg, {
+    onResize = () => {}, onScale = () => {}, height, largest = LARGEST, legible = LEGIBLE, readable = () => READABLE, anchor = () => null,
+  } = {}) {
     this.scroll = scroll;
     this.svg = svg;
+    this.#onScale = onScale;
     this.#height = height;
     this.#largest = largest;
     this.#legible = legible;
@@ -149,6 +153,7 @@ export class TreeViewport {
     this.svg.style.height = `${height * this.scale}px`;
     this.svg.style.setProperty('--scale', String(this.scale));
     this.scroll.classList.toggle('small', this.isTooSmall);
+    this.#onScale(this.scale);
     markCropped(this.scroll);
   }
 

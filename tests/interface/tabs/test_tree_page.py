@@ -956,6 +956,33 @@ def test_fit_holds_for_the_river_too_and_the_river_opens_at_its_first_row(tree: 
     tree.page.set_viewport_size({"width": 1280, "height": 720})
 
 
+NEAREST = """() => {
+  const texts = [...document.querySelectorAll('#tree .node tspan')]
+    .filter(one => one.textContent && getComputedStyle(one).visibility === 'visible')
+    .map(one => ({node: one.closest('.node'), at: one.getBoundingClientRect()}));
+  return Math.min(...texts.flatMap(({node, at}, index) => texts.slice(index + 1).filter(one => one.node !== node).map(
+    one => Math.max(at.left - one.at.right, one.at.left - at.right, at.top - one.at.bottom, one.at.top - at.bottom))));
+}"""
+"""The least distance of two shown texts of different nodes; their boxes are a few pixels higher than the letters."""
+
+
+def test_on_a_projector_no_words_of_a_fitted_river_touch_and_a_larger_one_shows_all(tree: Visit) -> None:
+    tree.page.set_viewport_size({"width": 911, "height": 512})
+    draw_again(tree)
+    choose(tree, "tree-shape", "river")
+    draw_again(tree)
+    tree.page.locator("#tree .fit").click()
+    assert tree.page.evaluate(NEAREST) >= 1.5
+    labels = tree.page.locator("#tree .node-label:not([data-crowded])")
+    assert labels.count() > 1
+    for _ in range(4):
+        tree.page.locator("#tree .zoom-in").click()
+    expect(tree.page.locator("#tree [data-crowded]")).to_have_count(0)
+    choose(tree, "tree-shape", "tree")
+    draw_again(tree)
+    tree.page.set_viewport_size({"width": 1280, "height": 720})
+
+
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_a_drawing_saved_twice_gives_the_same_bytes(tree: Visit, tmp_path: Path, ending: str) -> None:
     choose(tree, "tree-shape", "river")

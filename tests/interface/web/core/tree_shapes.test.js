@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {layoutTree} from '../../../../interface/web/core/tree_layout.js';
-import {linkShape, pixels, riverRectangles, textPositions} from '../../../../interface/web/core/tree_shapes.js';
+import {linkShape, pixels, riverRectangles, textPositions, textsWithoutRoom} from '../../../../interface/web/core/tree_shapes.js';
 import {labelWidth} from '../../../../interface/web/core/label_width.js';
 import {withDice} from '../../../support/scripts/dice.js';
 import {randomTree} from '../../../support/scripts/trees.js';
@@ -106,4 +106,33 @@ test('the texts of a node lie in its box, and the odds of everything else in its
 test('in a tree, a label without odds stands beside its line', () => {
   const {label} = textPositions({x: 0, y: 100, flow: 0, out: 0, figure: ''});
   assert.ok(label - 15 * 0.8 < 100 && label > 100);
+});
+
+test('in a small river no texts of different nodes are closer than 6 pixels, and odds are left out before their label', () => {
+  const scale = 0.62;
+  withDice(20, dice => {
+    const {nodes} = layoutTree(randomTree(dice), {river: true}), {labels, figures} = textsWithoutRoom(nodes, scale, labelWidth), boxes = [];
+    for (const laid of nodes) {
+      const at = textPositions(laid);
+      if (labels.has(laid) && laid.figure) assert.ok(figures.has(laid));
+      for (const [kind, size, hidden] of [['label', 15, labels], ['figure', 13, figures]]) {
+        if (!laid[kind] || hidden.has(laid)) continue;
+        const left = at.x * scale, base = at[kind] * scale;
+        boxes.push({laid, left, right: left + labelWidth(laid[kind], size) * 12 / size, top: base - 9, bottom: base});
+      }
+    }
+    for (const [index, one] of boxes.entries()) {
+      for (const other of boxes.slice(index + 1)) {
+        if (one.laid === other.laid) continue;
+        assert.ok(Math.max(one.left - other.right, other.left - one.right, one.top - other.bottom, other.top - one.bottom) > 5.99);
+      }
+    }
+  });
+});
+
+test('at a scale that is readable as it is, no text of a river is left out', () => {
+  withDice(5, dice => {
+    const {labels, figures} = textsWithoutRoom(layoutTree(randomTree(dice), {river: true}).nodes, 1, labelWidth);
+    assert.equal(labels.size + figures.size, 0);
+  });
 });
