@@ -62,12 +62,12 @@ export function textPositions({x, y, flow, out, figure}) {
   return {x: x + LABEL_INSET, label: beside ? y + LABEL_SIZE / 3 : y - half - LABEL_GAP, figure: y + half + FIGURE_DROP};
 }
 
-const BETWEEN = 6;   // pixels of the screen between texts of different nodes
+const BESIDE = 6, ABOVE = 2;   // pixels of the screen between texts of different nodes, sideways and upwards
 const LEAST_FONT = 12;
 
 /**
  * The texts of a river that are left out at a scale at which letters are larger than the drawing has room for: where two stand
- * closer than 6 pixels, the odds, then the label, of the less likely node.
+ * too close, the odds, then the label, of the less likely node.
  * @param {LaidNode[]} nodes
  * @param {number} scale
  * @param {WidthOf} widthOf
@@ -81,7 +81,7 @@ export function textsWithoutRoom(nodes, scale, widthOf) {
     for (const laid of likeliest.filter(one => one[kind])) {
       const at = textPositions(laid), font = Math.max(LEAST_FONT, size * scale), x = at.x * scale, y = at[kind] * scale;
       const box = {laid, left: x, right: x + widthOf(laid[kind], size) * font / size, top: y - 0.75 * font, bottom: y + (kind === 'label' ? 0.2 * font : 0)};
-      if (labels.has(laid) || shown.some(other => isClose(box, other, other.laid === laid ? 1 : BETWEEN))) left.add(laid);
+      if (labels.has(laid) || shown.some(other => isClose(box, other, other.laid === laid))) left.add(laid);
       else shown.push(box);
     }
   }
@@ -90,6 +90,6 @@ export function textsWithoutRoom(nodes, scale, widthOf) {
 
 /** @typedef {{left: number, right: number, top: number, bottom: number}} Box */
 
-/** @type {(one: Box, other: Box, least: number) => boolean} */
-const isClose = (one, other, least) =>
-  Math.max(one.left - other.right, other.left - one.right) < least && Math.max(one.top - other.bottom, other.top - one.bottom) < least;
+/** @type {(one: Box, other: Box, isSameNode: boolean) => boolean} */
+const isClose = (one, other, isSameNode) =>
+  Math.max(one.left - other.right, other.left - one.right) < BESIDE && Math.max(one.top - other.bottom, other.top - one.bottom) < (isSameNode ? 1 : ABOVE);
