@@ -135,9 +135,9 @@ export function thresholdSentence(words, count) {
   if (!marked.length) return '';
   const least = Math.min(...shown.map(({entry}) => timesLikelier(entry)));
   const all = shown.length === marked.length, where = all ? ':' : shown.length === 1 ? '. There' : '. At each';
-  const each = shown.length ? `${where} its first choice was ${boundedTimes(least)} than yours` : '';
+  const each = shown.length ? `${where} its first choice was ${boundedTimes(least)}` : '';
   const which = all ? (marked.length === 1 ? 'the only one' : 'all') : `of ${formatNumber(marked.length)}`;
-  return `${which} where the model expected something else${each}`;
+  return `${which} that the model did not expect${each}`;
 }
 
 /**

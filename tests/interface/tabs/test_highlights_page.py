@@ -482,11 +482,15 @@ def show_example_with_figures(page: Any) -> None:
 def test_in_a_low_window_the_example_with_figures_is_seen_whole(visit: Visit) -> None:
     page, shown = visit.page, visit.page.locator("#highlights")
     show_example_with_figures(page)
+    sentence = page.locator("#highlights-threshold")
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     height, inner = shown.evaluate("one => [one.scrollHeight, one.clientHeight]")
     assert height == inner, "it does not scroll within itself"
     box = shown.bounding_box()
     assert box["y"] + box["height"] <= 512
+    assert sentence.evaluate("one => one.offsetHeight / parseFloat(getComputedStyle(one).lineHeight)") < 2.5, (
+        "two lines"
+    )
 
 
 @in_a_browser

@@ -100,8 +100,8 @@ def test_the_end_of_an_analysis_is_announced_once_and_its_progress_is_not(visit:
     visit.analyse(LONG)
     browsers.expect(page.locator(".read > .announcement")).to_contain_text("10 places are marked, of ")
     (heard,) = page.evaluate("heard")
-    assert " where the model expected something else. At each its first choice was " in heard
-    assert heard.endswith("likelier than yours.")
+    assert " that the model did not expect. At each its first choice was " in heard
+    assert heard.endswith("likelier.")
     assert page.locator(".read .says").evaluate("one => one.role ?? one.ariaLive") is None
     slider = page.locator("#highlights-count")
     slider.fill("3")

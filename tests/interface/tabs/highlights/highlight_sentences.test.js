@@ -158,23 +158,23 @@ const threshold = (words, count) => said(sentences.thresholdSentence(words, coun
 
 test('the threshold is how much likelier the first choice was than the least surprising of the shown words', () => {
   const words = [marked(1, 499), never, marked(0, 4617.9), marked(2, 2.57)], first = 'its first choice was';
-  assert.equal(threshold(words, 1), `of 3 where the model expected something else. There ${first} at least 4,600 times likelier than yours`);
-  assert.equal(threshold(words, 2), `of 3 where the model expected something else. At each ${first} at least 490 times likelier than yours`);
-  assert.equal(threshold(words, 3), `all where the model expected something else: ${first} at least 2.5 times likelier than yours`);
-  assert.equal(threshold(words, 0), 'of 3 where the model expected something else');
-  assert.equal(threshold([marked(0, 10)], 1), `the only one where the model expected something else: ${first} at least 10 times likelier than yours`);
-  assert.equal(threshold([marked(0, 1.04)], 1), `the only one where the model expected something else: ${first} at least a little likelier than yours`);
-  assert.equal(threshold([marked(0, 3e5)], 1), `the only one where the model expected something else: ${first} more than 100,000 times likelier than yours`);
-  assert.equal(threshold([marked(0, Infinity)], 1), `the only one where the model expected something else: ${first} more than 100,000 times likelier than yours`);
+  assert.equal(threshold(words, 1), `of 3 that the model did not expect. There ${first} at least 4,600 times likelier`);
+  assert.equal(threshold(words, 2), `of 3 that the model did not expect. At each ${first} at least 490 times likelier`);
+  assert.equal(threshold(words, 3), `all that the model did not expect: ${first} at least 2.5 times likelier`);
+  assert.equal(threshold(words, 0), 'of 3 that the model did not expect');
+  assert.equal(threshold([marked(0, 10)], 1), `the only one that the model did not expect: ${first} at least 10 times likelier`);
+  assert.equal(threshold([marked(0, 1.04)], 1), `the only one that the model did not expect: ${first} at least a little likelier`);
+  assert.equal(threshold([marked(0, 3e5)], 1), `the only one that the model did not expect: ${first} more than 100,000 times likelier`);
+  assert.equal(threshold([marked(0, Infinity)], 1), `the only one that the model did not expect: ${first} more than 100,000 times likelier`);
   assert.equal(threshold([never], 0), '');
 });
 
 test('where early words are not shown, the threshold is that of the words after them', () => {
   const words = [{...marked(2, 900), early: true}, marked(1, 30), marked(0, 499)], first = 'its first choice was';
-  assert.equal(threshold(words, 1), `of 3 where the model expected something else. There ${first} at least 490 times likelier than yours`);
-  assert.match(threshold(words, 2), /else\. At each its first choice was at least 30 times/);
-  assert.equal(threshold(words, 3), `all where the model expected something else: ${first} at least 30 times likelier than yours`);
-  assert.equal(threshold([{...marked(3, 20), early: true}, ...words], 3), `of 4 where the model expected something else. At each ${first} at least 30 times likelier than yours`);
+  assert.equal(threshold(words, 1), `of 3 that the model did not expect. There ${first} at least 490 times likelier`);
+  assert.match(threshold(words, 2), /expect\. At each its first choice was at least 30 times/);
+  assert.equal(threshold(words, 3), `all that the model did not expect: ${first} at least 30 times likelier`);
+  assert.equal(threshold([{...marked(3, 20), early: true}, ...words], 3), `of 4 that the model did not expect. At each ${first} at least 30 times likelier`);
   assert.equal(sentences.notableCount(words, 10), 2, 'at first, no early word is marked');
 });
 
@@ -212,9 +212,9 @@ test('the figure of a highlighted word is the chance of the part that its card s
 test('what is announced says how many places are marked, words and signs, of how many, and by which threshold', () => {
   const words = [marked(1, 50), never, marked(0, 1000), marked(2, 4)], first = 'its first choice was';
   const announced = count => said(sentences.markedSentence(words, count));
-  assert.equal(announced(2), `2 places are marked, of 3 where the model expected something else. At each ${first} at least 50 times likelier than yours.`);
-  assert.equal(announced(1), `1 place is marked, of 3 where the model expected something else. There ${first} at least 1,000 times likelier than yours.`);
-  assert.equal(announced(0), '0 places are marked, of 3 where the model expected something else.');
+  assert.equal(announced(2), `2 places are marked, of 3 that the model did not expect. At each ${first} at least 50 times likelier.`);
+  assert.equal(announced(1), `1 place is marked, of 3 that the model did not expect. There ${first} at least 1,000 times likelier.`);
+  assert.equal(announced(0), '0 places are marked, of 3 that the model did not expect.');
   assert.equal(sentences.markedSentence([never], 0), '', 'there is nothing to mark');
 });
 
