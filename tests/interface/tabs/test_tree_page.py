@@ -959,11 +959,12 @@ def test_fit_holds_for_the_river_too_and_the_river_opens_at_its_first_row(tree: 
 NEAREST = """() => {
   const texts = [...document.querySelectorAll('#tree .node tspan')]
     .filter(one => one.textContent && getComputedStyle(one).visibility === 'visible')
-    .map(one => ({node: one.closest('.node'), at: one.getBoundingClientRect()}));
+    .map(one => ({node: one.closest('.node'), at: one.getBoundingClientRect()}))
+    .map(({node, at}) => ({node, at: {left: at.left, right: at.right, top: at.top + 3, bottom: at.bottom - 3}}));
   return Math.min(...texts.flatMap(({node, at}, index) => texts.slice(index + 1).filter(one => one.node !== node).map(
     one => Math.max(at.left - one.at.right, one.at.left - at.right, at.top - one.at.bottom, one.at.top - at.bottom))));
 }"""
-"""The least distance of two shown texts of different nodes; their boxes are a few pixels higher than the letters."""
+"""The least distance of two shown texts of different nodes; their boxes reach 3 pixels over the letters and below them."""
 
 
 def test_on_a_projector_no_words_of_a_fitted_river_touch_and_a_larger_one_shows_all(tree: Visit) -> None:
