@@ -21,7 +21,7 @@ export function wordSentence({word, within, low, high}, reached, {searching = fa
   const reason = banned ? `; ${formatCount(banned, 'banned token')} may be the reason` : '';
   if (!reached && searching) return `${name}: looking for ways ${span}…`;
   if (!reached) return `${name}: no way found ${span}${limitClause(high)}${simpler}${reason}`;
-  return `${name} as a whole word: ${boundsClause(low, high)} ${span}`;
+  return `${name}: ${boundsClause(low, high)} ${span}, as a whole word`;
 }
 
 /**

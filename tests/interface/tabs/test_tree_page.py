@@ -964,7 +964,7 @@ NEAREST = """() => {
   return Math.min(...texts.flatMap(({node, at}, index) => texts.slice(index + 1).filter(one => one.node !== node).map(
     one => Math.max(at.left - one.at.right, one.at.left - at.right, at.top - one.at.bottom, one.at.top - at.bottom))));
 }"""
-"""The least distance of two shown texts of different nodes; their boxes reach 3 pixels over the letters and below them."""
+"""The least distance of two shown texts of different nodes; their boxes are 3 pixels higher and lower."""
 
 
 def test_on_a_projector_no_words_of_a_fitted_river_touch_and_a_larger_one_shows_all(tree: Visit) -> None:

@@ -265,7 +265,7 @@ test('the announcement says the coverage and how the rows begin', () => {
   const chosen = words.announcementSentence({count: 2, coverage: {p: 0.5}, rows: [{...pieces([' on']), extra: true, pinned: true}, pieces([' a']), pieces([' b'])]});
   assert.equal(said(chosen), 'First the rest of your choice: on. The other 2 hold 50 %: a; b');
   const steered = words.announcementSentence({count: 1, coverage: {p: 0.5}, word: {word: 'sea', within: 5, low: 0.2, high: 0.9}, rows: [{...pieces([' sea']), branch: {word: [0, 1]}}]});
-  assert.equal(said(steered), 'This one holds 50 %: sea. “sea” as a whole word: at least 20 % within 5 tokens');
+  assert.equal(said(steered), 'This one holds 50 %: sea. “sea”: at least 20 % within 5 tokens, as a whole word');
   const story = words.announcementSentence({count: 1, coverage: {p: 0.5}, rows: [pieces(['.', '\n\n', 'The'])]});
   assert.equal(said(story), 'This one holds 50 %: full stop, line break, line break, The');
   const alike = last => ({apart: 5, pieces: [' the', ' opport', 'unity', ' to', last, ' go'].map((text, index) => ({text, tokens: index + 1}))});
