@@ -7,6 +7,7 @@ import {FINGER} from '../../web/ui/window_sizes.js';
 import {announce} from '../../web/ui/announce.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
+import {isWritten} from '../../web/core/shortcuts.js';
 import {orNull} from '../../web/net/tab_storage.js';
 
 const STORED = 'lookahead:kept:guesses:';   // "Forget everything" deletes all that begins with its first part
@@ -112,6 +113,8 @@ export class GuessFirst extends EventTarget {
     });
     // What is said of the guess before does not stand beside the next one.
     this.field.addEventListener('input', () => this.#say(''));
+    // After a guess by key the form has the focus: what is typed then goes into the text.
+    form.addEventListener('keydown', event => { if (event.target === form && isWritten(event)) draft.box.focus({preventScroll: true}); });
     // Enter in the field clicks the button too.
     form.addEventListener('click', ({detail}) => { this.#byKey = detail === 0; }, {capture: true});
     form.addEventListener('submit', event => {

@@ -77,8 +77,9 @@ export class TreeView extends EventTarget {
     this.branches = branches;
     this.svg = find(panel, '.tree-drawing', SVGSVGElement);
     this.painter = new TreePainter(this.svg);
-    this.viewport = new TreeViewport(find(panel, '.tree-scroll'), this.svg, {
-      onResize: () => this.#schedule(), onScale: scale => this.painter.hideCrowdedTexts(scale), anchor: () => this.#anchor(),
+    const scroll = find(panel, '.tree-scroll');
+    this.viewport = new TreeViewport(scroll, this.svg, {
+      onResize: () => this.#schedule(), onScale: scale => scroll.classList.toggle('crowded', this.painter.hideCrowdedTexts(scale)), anchor: () => this.#anchor(),
       legible: LEGIBLE_TREE, readable: leastReadable,
     });
     this.viewport.connect(find(panel, '.zooms'));

@@ -58,7 +58,7 @@ export function wordsNeed({odds, mode, towards, avoid, temperature = 1, top_p: t
  * @param {string} view the name of the view
  */
 export const sameRowsRemark = ({mode, temperature = 1}, view) =>
-  (view === 'rows' && mode !== 'sampled' && temperature !== 1 ? 'For other rows, Show: sampled.' : '');
+  (view === 'rows' && mode !== 'sampled' && temperature !== 1 ? 'For other rows: Show “sampled”.' : '');
 
 /**
  * Which odds a row's share is, and under which settings.

@@ -60,6 +60,12 @@ export const isPause = event => !composes(event) && event.code === 'KeyP' && wit
 export const isHelp = event => event.key === '?' && !event.ctrlKey && !event.metaKey && !event.isComposing;   // with Shift on most keyboards
 
 /**
+ * Whether a key writes a character where somebody is writing, and does nothing else elsewhere.
+ * @param {KeyboardEvent} event
+ */
+export const isWritten = event => [...event.key].length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && !isHelp(event);
+
+/**
  * What a key in the text box does, or null. `branch` is the index of a row. If `ours`, the key has no other meaning, even
  * where there is no such row.
  * @param {KeyboardEvent} event

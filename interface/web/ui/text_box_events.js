@@ -18,8 +18,10 @@ const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
 
 /** @type {(draft: TextOwner, also: () => (Element | null)[], signal: AbortSignal) => void} */
 function listenToUndoKeys(draft, also, signal) {
+  // After a click beside all controls the browser's own undo reaches the box, and its own redo, which has no step, does not.
+  const isBesideAll = (/** @type {Element} */ target) => target === document.body && draft.box.checkVisibility() && !document.querySelector('dialog[open]');
   /** @param {Element} target */
-  const isOurs = target => target === draft.box
+  const isOurs = target => target === draft.box || isBesideAll(target)
     || (!target.closest?.(EDITABLE) && also().some(element => element?.contains(target)));
   document.addEventListener('keydown', event => {
     const verb = historyKey(event), target = /** @type {Element} */ (event.target);

@@ -92,7 +92,7 @@ PLACES = (
     "all => all.map(one => one.getBoundingClientRect()).map(({left, right, top, bottom}) => [left, right, top, bottom])"
 )
 
-NEED = "For odds of words: temperature 1. For other rows, Show: sampled."
+NEED = "For odds of words: temperature 1. For other rows: Show “sampled”."
 
 
 @pytest.mark.parametrize("size", [(911, 512), (1280, 800), (1366, 768)])

@@ -432,7 +432,9 @@ def test_the_undo_key_changes_the_text_also_on_controls_and_rows_and_not_on_fiel
     page.evaluate("document.activeElement.blur()")
     press(tiny, "Control+z")
     assert tiny.text != PROMPT, "as from the browser's menu"
-    page.locator("#redo").click()
+    page.evaluate("document.activeElement.blur()")
+    press(tiny, "Control+Shift+z")
+    assert tiny.text == PROMPT, "after a click beside all controls"
     tiny.open_tab("Lab")
     tiny.page.get_by_role("tab", name="Cache", exact=True).click()
     for place in ("#cache-k", "#cache-levels", "#cache-k"):

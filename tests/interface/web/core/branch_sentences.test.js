@@ -69,7 +69,7 @@ test('what odds of words need is said where nothing else stands in their way', (
 
 test('where a temperature gives no other rows it is said which choice does', () => {
   const remark = (settings, view = 'rows') => words.sameRowsRemark({odds: 'tokens', mode: 'likely', towards: '', avoid: '', temperature: 2, top_p: 1, ...settings}, view);
-  for (const settings of [{}, {temperature: 0}, {mode: 'forks'}, {towards: 'sea'}]) assert.equal(remark(settings), 'For other rows, Show: sampled.');
+  for (const settings of [{}, {temperature: 0}, {mode: 'forks'}, {towards: 'sea'}]) assert.equal(remark(settings), 'For other rows: Show “sampled”.');
   for (const settings of [{mode: 'sampled'}, {temperature: 1}, {temperature: 1, top_p: 0.5}]) assert.equal(remark(settings), '');
   assert.equal(remark({}, 'tree'), '');
 });
