@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -40,7 +42,7 @@ def with_edited_rows(
             yield last
         assert edited is not None
         before.append(replace(edited, earlier_edits=_earlier_edits(edited, edit, before)))
-        result = _replaced(result, row, before[-1])
+        result = _replaced(result, row, before[-1], len(edit.before))
     yield LookaheadStep(last.tokens_read, 0, lambda: result)
 
 
@@ -63,15 +65,17 @@ def banned_token_id(document: Document, edit: BranchEdit, banned: frozenset[int]
     return next((token_id for token_id in edited_token_ids(document, edit) if token_id in banned), None)
 
 
-def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookahead:
+def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch, kept: int) -> Lookahead:
     """Return the result with the branch `edited` instead of the one with the tokens `row`, or first if there is none.
+
+    `kept` is the number of tokens of `row` that the edit has kept.
 
     Other branches with the same tokens as `edited` are left out. Shares and coverage are computed anew. The beginning
     of a replaced branch of the lookahead is put first in `rest`, unless another branch begins with it. Beginnings in
     `rest` that `edited` begins with are left out.
     """
     branches, rest = list(result.branches), result.rest
-    index = _index_of(row, branches)
+    index = _index_of(row, branches, kept)
     if index is None:
         branches.insert(0, edited)
     else:
@@ -115,20 +119,22 @@ def _beginning(branch: Branch) -> Other | None:
     return Other(ids, logprobs, text, ended=False, said=said, share=share, share_error=error)
 
 
-def _index_of(row: tuple[int, ...], branches: Sequence[Branch]) -> int | None:
+def _index_of(row: tuple[int, ...], branches: Sequence[Branch], kept: int) -> int | None:
     """Return the index of the branch with the tokens `row`; None if there is none.
 
-    Under other options the branch may be longer or shorter than it was: then it begins with `row`, or `row` with it. Of
-    an edited branch only the tokens up to the end of its edit's text count, since those after them differ. Of several
-    such branches it is the one that has most tokens in common with `row`.
+    Under other options the branch may be longer or shorter than it was, or go on otherwise after the token that the
+    edit replaces, the first after the `kept` ones. Of an edited branch only the tokens up to the end of its edit's text
+    count, since those after them differ. Of several such branches it is the one that has most tokens in common with
+    `row`.
     """
 
     def known(branch: Branch) -> int:
         """The number of tokens at the beginning of `row` that identify a branch; 0 if it is another one."""
-        size = min(len(row), len(branch.token_ids))
         if branch.edited_tokens is not None and branch.token_ids != row:
             size = branch.edited_tokens[1]
-        return size if branch.token_ids[:size] == row[:size] else 0
+            return size if branch.token_ids[:size] == row[:size] else 0
+        shared = len(list(itertools.takewhile(bool, map(operator.eq, branch.token_ids, row))))
+        return shared if shared > kept or shared == min(len(row), len(branch.token_ids)) else 0
 
     sizes = [known(branch) for branch in branches]
     return sizes.index(max(sizes)) if any(sizes) else None

@@ -262,6 +262,22 @@ def test_an_edited_row_stays_in_its_place_when_the_rows_are_longer_or_shorter_th
         assert last.result.coverage == pytest.approx(plain.coverage)
 
 
+@pytest.mark.parametrize("kept", [0, 1])
+def test_an_edited_row_stays_in_its_place_when_a_ban_has_changed_the_end_of_the_row(
+    tiny_model: Model, kept: int
+) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    before = document.lookahead(k=3, depth=4).branches
+    row = next(one for one in before if one.token_ids[3] not in one.token_ids[:3])
+    options = {"k": 3, "depth": 4, "banned": [row.token_ids[3]]}
+    plain = document.lookahead(**options).branches
+    (place,) = (index for index, one in enumerate(plain) if one.token_ids[:3] == row.token_ids[:3])
+    assert plain[place].token_ids != row.token_ids
+    edit = BranchEdit(row.token_ids[:kept], " sea")
+    *_, last = with_edited_rows(document, document.lookahead_steps(**options), [(row.token_ids, edit)], options, 41)
+    assert [one.edited_tokens is not None for one in last.result.branches] == [index == place for index in range(3)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("odds", ["tokens", "words"])
 @pytest.mark.parametrize("kept", [0, 1])
