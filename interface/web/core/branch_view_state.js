@@ -16,7 +16,7 @@ import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
 import {shapePinnedRow, shapeRows} from './branch_rows.js';
 import {NOT_YET} from './shares.js';
 import {viewToBeginWith} from './known_views.js';
-import {withConfirmation, withRows, withSentence} from './confirmations.js';
+import {beforeRows, withConfirmation, withRows, withSentence} from './confirmations.js';
 
 /**
  * @typedef {{view: View, before: string, pinned: BranchRemainder | null, revision: number, stored: boolean, growing: boolean, edits: RowEdit[]}} ShownView
@@ -235,7 +235,7 @@ const announceConfirmed = (state, because) =>
  * Announce what was not announced yet, and later the rows that follow, also if they are the same as before.
  * @type {(state: BranchViewState) => BranchViewState}
  */
-const announceBeforeRows = state => (state.confirmed.length ? {...announceConfirmed(state), announcedRows: ''} : state);
+const announceBeforeRows = state => (state.confirmed.length ? {...announceConfirmed({...state, confirmed: beforeRows(state.confirmed)}), announcedRows: ''} : state);
 
 /**
  * What a person has done is announced with the rows that follow it, or alone where they are late. Grey text that is hidden has no rows of its own, and after

@@ -28,6 +28,8 @@ const SENTENCES = {
   rebanned: text => `Redone: the ban of ${quoted(text)}.`,
   towards: text => `Steered towards the word ${quoted(text)}.`,
   avoid: text => `Steered away from the word ${quoted(text)}.`,
+  steering: text => `Steering towards the word ${quoted(text)}: the rows follow.`,
+  avoiding: text => `Steering away from the word ${quoted(text)}: the rows follow.`,
   unsteered: () => 'Rows are no longer steered by a word.',
   hidden: () => 'Grey text hidden until the text changes.',
   resumed: () => 'Branching goes on.',
@@ -49,6 +51,15 @@ export function withConfirmation(list, added) {
   if (last && kind === 'inserted' && last.kind === kind) return [...list.slice(0, -1), {kind, text: `${last.text}${text}`}];
   return [...list, added].slice(-MOST);
 }
+
+/** What is said instead where the rows are late. @type {Record<string, string>} */
+const BEFORE_ROWS = {towards: 'steering', avoid: 'avoiding'};
+
+/**
+ * The actions as they are said before their rows are there.
+ * @param {Confirmation[]} list
+ */
+export const beforeRows = list => list.map(one => ({...one, kind: BEFORE_ROWS[one.kind] ?? one.kind}));
 
 /** @param {Confirmation[]} list */
 const confirmationSentence = list => list.map(({kind, text, now}) => SENTENCES[kind]?.(text, now) ?? '').filter(Boolean).join(' ');

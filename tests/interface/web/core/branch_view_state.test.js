@@ -523,6 +523,12 @@ test('rows that come once more are not announced over what was announced since',
   assert.equal(changed.announcement, ROWS, 'other rows were seen in between');
 });
 
+test('where its rows are late, a word to steer by is announced as one that the rows are still to follow', () => {
+  const late = run([confirm('towards', 'sea'), {type: 'expect', revision: 2}, {type: 'announceConfirmed'}], settled(1));
+  assert.equal(late.announcement, 'Steering towards the word “sea”: the rows follow.');
+  assert.ok(run([confirm('avoid', 'sea'), {type: 'expect', revision: 2}, {type: 'announceConfirmed'}], settled(1)).announcement.startsWith('Steering away from'));
+});
+
 test('the same action is announced again, after an empty announcement', () => {
   const late = {type: 'announceConfirmed'}, first = run([confirm('inserted', ' sea'), {type: 'expect', revision: 2}, late], settled(1));
   assert.equal(first.announcement, 'Inserted: “sea”.');
