@@ -64,6 +64,14 @@ def focused(visit: Visit) -> str:
     )
 
 
+def test_one_key_leads_to_the_rows_from_the_first_button_of_the_page_too(visit: Visit) -> None:
+    visit.fill(TEXT)
+    visit.wait_until_settled()
+    visit.page.get_by_role("button", name="Skip to the text").focus()
+    press(visit, "Alt+ArrowDown")
+    assert focused(visit) == "token"
+
+
 def test_the_undo_key_lifts_a_ban_that_was_the_last_action(visit: Visit) -> None:
     # In one input: keys that a busy computer takes late would be several steps.
     visit.page.locator("#document textarea").click()
