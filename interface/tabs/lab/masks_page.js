@@ -60,12 +60,15 @@ class MasksPage extends ExperimentPage {
 
   /** @override */
   begin() {
-    if (!this.complaint) {
+    const {complaint} = this;
+    if (!complaint) {
       this.player.pause();
       this.slot = null;
       this.found.hidden = true;
     }
     super.begin();
+    // In a low window the result stands below the form, and fills the window.
+    if (!complaint && matchMedia(`${WIDE} and ${LOW}`).matches) this.result.scrollIntoView({block: 'start', behavior: scrollBehavior()});
   }
 
   /** @override */
@@ -86,8 +89,6 @@ class MasksPage extends ExperimentPage {
     this.found.hidden = false;
     find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
     this.player.setPasses(view.passes, {isNew, settled});
-    // In a low window the result stands below the form, and fills the window.
-    if (isNew && matchMedia(`${WIDE} and ${LOW}`).matches) this.result.scrollIntoView({block: 'start', behavior: scrollBehavior()});
   }
 
   #showPass() {

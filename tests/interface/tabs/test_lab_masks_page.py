@@ -150,6 +150,11 @@ def test_a_run_leads_to_the_figure_which_is_in_one_window_with_its_sentences_and
     with browsers.visit(context, real_page) as visit:
         visit.wait_for_status("ready")
         show_the_example_pass_by_pass(visit)
+        page, run_button = visit.page, visit.page.locator("#masks-form .run")
+        run_button.evaluate("button => { button.click(); scrollTo({top: 0, behavior: 'instant'}); }")
+        page.wait_for_selector("#lab-masks[data-state=settled]", timeout=PATIENCE)
+        page.evaluate(browsers.REST)
+        assert page.evaluate("scrollY") == 0, "the page is scrolled at the click, not again at the result"
     context.close()
 
 
