@@ -9,7 +9,7 @@ import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {TreeFocus} from '../../web/ui/tree_focus.js';
-import {LEGIBLE} from '../../web/core/tree_scale.js';
+import {LEGIBLE, READABLE} from '../../web/core/tree_scale.js';
 import {TreeViewport} from '../../web/ui/tree_viewport.js';
 import {decodingLayout, decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
@@ -68,7 +68,9 @@ class DecodingPage extends ExperimentPage {
     const {result} = this;
     this.next = find(result, '.next');
     this.picture = find(result, '.tree');
-    this.viewport = new TreeViewport(this.picture, find(this.picture, 'svg', SVGSVGElement), {height: TREE_HEIGHT, largest: 1});
+    this.viewport = new TreeViewport(this.picture, find(this.picture, 'svg', SVGSVGElement), {
+      height: TREE_HEIGHT, largest: 1, onScale: scale => this.picture.classList.toggle('small-letters', scale < READABLE),
+    });
     this.viewport.connect(find(result, '.zooms'));
     this.items = new DecodingItems(this.picture);
     this.focus = new TreeFocus(this.picture, this.items, this.viewport);

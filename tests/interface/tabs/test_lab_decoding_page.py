@@ -254,6 +254,10 @@ def test_the_edge_at_which_a_tree_goes_on_is_marked(tiny: Visit, tiny_page: str,
     assert until(lambda: contrast() < 1.1), "here it ends"
 
 
+SMALLEST_LETTERS = """tree => Math.min(...[...tree.querySelectorAll('text')].map(
+  text => text.getScreenCTM().a * parseFloat(getComputedStyle(text).fontSize)))"""
+
+
 @in_a_browser
 def test_fit_shows_the_whole_tree_and_its_letters_can_be_made_larger_again(tiny: Visit, tiny_page: str) -> None:
     page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=20&samples=2&beams=3&seed=4")
@@ -264,9 +268,16 @@ def test_fit_shows_the_whole_tree_and_its_letters_can_be_made_larger_again(tiny:
     note = page.locator("#lab-decoding .cropped-note")
     said = "Only a part is in view: drag it, scroll, or choose Fit."
     browsers.expect(note).to_have_text(said, use_inner_text=True)
+    top = note.bounding_box()["y"] - tree.bounding_box()["y"] - tree.bounding_box()["height"]
     page.locator("#lab-decoding .fit").click()
     assert tree.evaluate(overflow) <= 1
     browsers.expect(note).to_be_hidden()
+    assert 6 <= tree.evaluate(SMALLEST_LETTERS) < 12
+    small = page.locator("#lab-decoding .small-note")
+    browsers.expect(small).to_have_text("Small letters: choose + for larger ones.")
+    browsers.expect(small).to_be_visible()
+    box = tree.bounding_box()
+    assert small.bounding_box()["y"] - box["y"] - box["height"] == pytest.approx(top, abs=1), "where the other note was"
     page.locator("#lab-decoding .shown input[value=dropped]").check()
     assert tree.evaluate(overflow) <= 1, "also after another choice of paths"
     page.set_viewport_size({"width": 800, "height": 700})
@@ -274,6 +285,7 @@ def test_fit_shows_the_whole_tree_and_its_letters_can_be_made_larger_again(tiny:
     while tree.evaluate("one => one.firstElementChild.getScreenCTM().a") < readable:
         page.locator("#lab-decoding .zoom-in").click()
     assert tree.evaluate(overflow) > 100
+    browsers.expect(small).to_be_hidden()
     page.locator("#decoding-form .run").click()
     page.wait_for_selector("#lab-decoding[data-state=settled]", timeout=PATIENCE)
     assert tree.evaluate("one => one.firstElementChild.getScreenCTM().a") == pytest.approx(readable, abs=0.01)
