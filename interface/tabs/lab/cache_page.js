@@ -86,11 +86,11 @@ class CachePage extends ExperimentPage {
  * @returns {import('./plots.js').Plot[]}
  */
 function plotsOf({steps, precisions}) {
-  const x = steps.map(({depth}) => depth), {runs, compared} = steps[steps.length - 1];
+  const x = steps.map(({depth}) => depth), {runs} = steps[steps.length - 1];
   /** @type {(value: number | null) => number | null} */
   const positive = value => (value && value > 0 ? value : null);
   return [
-    {title: `The largest difference in a prediction, in per cent of its ${words.scaleName(compared)}`, unit: 'difference', x, table: TABLE, logarithmic: true, parts: true, lines: [
+    {title: 'How much predictions with and without the cache differ at most, in per cent', unit: 'difference', x, table: TABLE, logarithmic: true, parts: true, lines: [
       {name: 'difference', y: steps.map(row => positive(row.relative_difference))}, {name: 'counts as equal', y: steps.map(({bound}) => bound), dash: 'dash', faint: true},
     ]},
     {title: `The time from the prompt to this depth${runs > 1 ? `, the median of ${runs} runs, with the shortest and the longest` : ''}`, unit: 'seconds', x, table: TABLE, lines: [

@@ -18,7 +18,7 @@ const numbersOf = compared => (compared === 'logit' ? 'numbers of 32 bits' : 'nu
 const reasonOf = compared => (compared === 'logit' ? 'these hold seven digits, and long sums of them lose one or two' : 'with the default model two right computations differ by up to 7 % and one with a wrong attention mask by 15 % or more, and the limit lies between');
 
 /** The value of a prediction that its differences are a share of, in the fewest words. @param {string} compared */
-export const scaleName = compared => (compared === 'logit' ? 'largest logit' : 'log-probability farthest from 0');
+const scaleName = compared => (compared === 'logit' ? 'largest logit' : 'log-probability farthest from 0');
 
 /** The same value in a sentence, told exactly. @param {string} compared */
 const scaleOf = compared => (compared === 'logit' ? `the ${scaleName(compared)} of the same prediction, whatever its sign` : `the ${scaleName(compared)} in the same prediction, that of its least likely token`);

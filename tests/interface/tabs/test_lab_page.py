@@ -123,6 +123,8 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     page.locator("#lab-cache .texts summary").click()
     assert page.locator("#lab-cache .texts li").count() == 5
     page.wait_for_function("() => document.querySelectorAll('#lab-cache .plot .scatterlayer .trace').length === 7")
+    title = "How much predictions with and without the cache differ at most, in per cent"
+    assert page.locator("#lab-cache figcaption").first.inner_text() == title
     with page.expect_download() as saved:
         page.locator("#lab-cache .csv").click()
     saved.value.save_as(tmp_path / "depths.csv")
