@@ -9,6 +9,7 @@ import {ODDS_HEADS, SPREAD_NOTE, oddsPlot, oddsRows} from './odds.js';
 import {PassPlayer} from './pass_player.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {downloadFile, find, make} from '../../web/ui/elements.js';
+import {explain} from '../../web/ui/tips.js';
 import {draftSvg, keySentence, keysOf} from './speculation_tree.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {formatNumber} from '../../web/core/figures_and_labels.js';
@@ -125,7 +126,7 @@ class SpeculationPage extends ExperimentPage {
     this.found.hidden = false;
     this.#showVerdict(view);
     find(this.result, '.plain').textContent = view.plain_texts.join('').trimStart();
-    find(this.result, '.initials').textContent = words.initialsSentence(view);
+    explain(find(this.result, '.initials'), words.sourcesSentence(view)).textContent = words.initialsSentence(view);
     find(this.result, '.method').textContent = words.drafterSentence(view);
     this.player.setPasses(view.passes.length, {isNew, settled});
   }

@@ -100,14 +100,14 @@ export const drafterRows = ({passes, drafters}, number) => drafters.map(drafter 
 });
 
 /** What the drafters guess from, and which model drafts. @param {SpeculationView} view */
-export function drafterSentence({drafters, draft_model: small}) {
-  const sentences = [
-    ...drafters.includes('suffix') ? ['suffix: the tokens that followed the text’s last tokens earlier in the text.'] : [],
-    ...drafters.includes('recycled') ? ['recycled: the tokens that earlier passes found likely after the same token.'] : [],
-    small === null ? 'No smaller model drafts here.' : `model: the smaller model ${small}.`,
-  ];
-  return `${sentences.join(' ')} A token that several drafters propose counts for each. How many tokens are drafted depends on how much longer a pass takes with one more of them. Here 3 % is assumed, so that the same run always gives the same result; when a program writes with this library, that time is measured.`;
-}
+export const sourcesSentence = ({drafters, draft_model: small}) => [
+  ...drafters.includes('suffix') ? ['suffix: the tokens that followed the text’s last tokens earlier in the text.'] : [],
+  ...drafters.includes('recycled') ? ['recycled: the tokens that earlier passes found likely after the same token.'] : [],
+  small === null ? 'No smaller model drafts here.' : `model: the smaller model ${small}.`,
+].join(' ');
+
+/** The same, and how many tokens they draft. @param {SpeculationView} view */
+export const drafterSentence = view => `${sourcesSentence(view)} A token that several drafters propose counts for each. How many tokens are drafted depends on how much longer a pass takes with one more of them. Here 3 % is assumed, so that the same run always gives the same result; when a program writes with this library, that time is measured.`;
 
 /** Whether the text is the one that the model writes without drafts, and what the drafts saved. @param {SpeculationView} view */
 export function verdictSentence({equal, token_ids: ids, passes, plain_passes: plain}) {

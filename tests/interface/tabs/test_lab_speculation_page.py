@@ -249,6 +249,8 @@ def test_the_tree_stays_in_its_place_beside_play_from_pass_to_pass(
             " return range.getBoundingClientRect().toJSON(); }"
         )
         assert note["y"] + note["height"] <= height and note["x"] >= words["right"], "seen whole beside the key"
+        part(page, ".initials").hover()
+        browsers.expect(page.locator(".tip")).to_contain_text("recycled: the tokens that earlier passes found likely")
 
 
 @in_a_browser
