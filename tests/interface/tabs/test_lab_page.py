@@ -226,7 +226,7 @@ def test_a_logarithmic_axis_says_that_it_is_one_and_has_several_labels(tiny: Vis
     first = tiny.page.locator("#lab-cache .plot").first
     frame, title = first.bounding_box(), first.locator(".ytitle").bounding_box()
     assert title["y"] >= frame["y"] and title["y"] + title["height"] <= frame["y"] + frame["height"]
-    assert title["x"] >= frame["x"]
+    assert title["x"] >= frame["x"] - 0.01, "but for the rounding of the browser"
     labels = [float(label.rstrip("\u00a0%")) for label in first.locator(".ytick").all_text_contents()]
     assert len(labels) >= 3
     differences = [float(cell) for cell in tiny.page.locator("#lab-cache .depths td:nth-child(3)").all_text_contents()]
