@@ -214,6 +214,7 @@ def test_what_is_said_of_a_copy_or_an_export_moves_no_button_and_no_row(tiny: Vi
     assert page.evaluate(tops) == before
     page.locator("#share").click()
     copy = page.locator("#share-copy")
+    expect(copy).to_be_visible()
     place = copy.bounding_box()
     copy.click()
     expect(copy).not_to_have_text("Copy")

@@ -539,7 +539,8 @@ def test_in_a_low_window_the_note_on_a_token_is_whole_and_covers_and_moves_no_ro
     if view == "compare":
         choose_view(visit, "compare")
         shown = page.locator("#compare .branch-view[data-state=settled]").last
-        page.wait_for_timeout(700)  # the page has scrolled to it
+        page.wait_for_timeout(700)
+        shown.locator(".rows").scroll_into_view_if_needed()  # four of its rows are in sight at first
     rows, note, words = shown.locator(".rows"), shown.locator(".note"), shown.locator(".note .words")
     expect(rows.locator(".branch")).to_have_count(5)
     before = rows.bounding_box()
