@@ -205,7 +205,8 @@ def test_a_word_shows_one_large_sentence_beside_its_line_and_figures_on_demand(v
             headline = about.locator(".headline")
             browsers.expect(headline).to_contain_text("The model expected ")
             # The card may just be painted anew, so the size is that of the headline that stays.
-            large = "one => one && parseFloat(getComputedStyle(one).fontSize) >= 24"
+            # On a phone, which no class reads from the back row, it lies over the page.
+            large = f"one => one && parseFloat(getComputedStyle(one).fontSize) >= {24 if width == 1280 else 16}"
             page.wait_for_function(f"() => ({large})(document.querySelector('#highlights-about .headline'))")
             assert "%" not in about.inner_text() and "entropy" not in about.inner_text()
             assert not page.evaluate(COVERED, [about.element_handle(), words.nth(place).element_handle()])
