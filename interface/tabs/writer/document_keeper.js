@@ -66,9 +66,14 @@ function withoutUnknown(found, unknown) {
  */
 const sayInstructions = all => (all.length > 1 ? all.map(({where, text}) => `${where}: ${text}`).join('\n\n') : all[0].text);
 
+/** @param {string} title of the document */
+const deletedSentence = title => `“${title}” is deleted`;
+
 /** Opens, saves, imports and exports documents. */
 export class DocumentKeeper {
   #exported = '';   // the text as it was last exported
+  /** @type {{title: string, run: () => Promise<void>} | null} the last deletion, and how to undo it */
+  #deletion = null;
   #settings = '';   // the settings as they were last seen, as JSON: setting them again is no change
 
   /**
@@ -121,7 +126,7 @@ export class DocumentKeeper {
 
   /** Open a new, empty document. */
   openNew() {
-    this.notice.clear();   // it was about the document before
+    this.#clearNotice();
     this.#openFields(documentFrom({text: ''}));
   }
 
@@ -133,8 +138,15 @@ export class DocumentKeeper {
       this.notice.show('This document is no longer here.');
       return;
     }
-    this.notice.clear();
+    this.#clearNotice();
     this.#open(record);
+  }
+
+  /** Close the notice, which is about the document before, unless it offers to undo a deletion. */
+  #clearNotice() {
+    const {title, run} = this.#deletion ?? {title: '', run: null};
+    if (run && this.notice.text.startsWith(deletedSentence(title))) this.notice.show(`${deletedSentence(title)}.`, {label: 'Undo', run});
+    else this.notice.clear();
   }
 
   /** @param {string} id @param {string} name */
@@ -159,7 +171,8 @@ export class DocumentKeeper {
       this.draft.box.focus();   // the button that was pressed is gone
       this.notice.show(`“${title}” is restored.`);
     };
-    this.notice.show(`“${title}” is deleted${open ? '; a new, empty document is open' : ''}.`, {label: 'Undo', run}, {focus: byKeyboard});
+    this.#deletion = {title, run};
+    this.notice.show(`${deletedSentence(title)}${open ? '; a new, empty document is open' : ''}.`, {label: 'Undo', run}, {focus: byKeyboard});
   }
 
   /** Delete everything that this browser stores. */

@@ -300,6 +300,26 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     expect(tab.find("#notice .sentence")).to_have_text("")
 
 
+@pytest.mark.parametrize("then", ["new", "other"])
+def test_a_deletion_can_still_be_undone_when_another_document_is_open(tab: Tab, then: str) -> None:
+    tab.type("One")
+    tab.find("#documents").click()
+    tab.find("#new-document").click()
+    tab.type("Two")
+    tab.choose("Two", "Delete")
+    tab.page.wait_for_function("paper.draft.text === ''")
+    if then == "other":
+        tab.choose("One")
+        tab.page.wait_for_function("paper.draft.text === 'One'")
+    else:
+        tab.type("Three")
+        tab.find("#documents").click()
+        tab.find("#new-document").click()
+    expect(tab.find("#notice .sentence")).to_have_text("“Two” is deleted.")
+    tab.find("#notice .action").click()
+    tab.page.wait_for_function("paper.draft.text === 'Two'")
+
+
 @pytest.mark.parametrize("ending", ["undone", "closed", "replaced"])
 def test_after_a_deletion_by_keyboard_undo_has_the_focus_which_is_never_lost(tab: Tab, ending: str) -> None:
     tab.type("One")
