@@ -64,7 +64,7 @@ export class RowEditor {
       this.#makeButton('Use it', back, () => this.onDone(row, piece, field.value)), this.#makeButton('Cancel', back)));
     this.root.append(field, keys);
     keys.style.cssText = `left: ${Math.max(0, Math.min(left, outer.width - keys.offsetWidth))}px; top: ${token.bottom - outer.top + GAP}px`;
-    // A row that is scrolled sideways takes its token away, and who swipes another one has left the field: nothing is changed.
+    // The field closes without a change when its own row is scrolled so that the token moves, and when another row is scrolled.
     this.#onScroll = event => {
       const tokens = closestTo(event, '.tokens'), isOther = tokens !== null && !tokens.contains(button);
       if (isOther || Math.abs(button.getBoundingClientRect().left - token.left) > AWAY) this.#leave(back);

@@ -42,7 +42,7 @@ def with_edited_rows(
             yield last
         assert edited is not None
         before.append(replace(edited, earlier_edits=_earlier_edits(edited, edit, before)))
-        result = _replaced(result, row, before[-1], len(edit.before))
+        result = _replaced(result, row, before[-1])
     yield LookaheadStep(last.tokens_read, 0, lambda: result)
 
 
@@ -65,17 +65,16 @@ def banned_token_id(document: Document, edit: BranchEdit, banned: frozenset[int]
     return next((token_id for token_id in edited_token_ids(document, edit) if token_id in banned), None)
 
 
-def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch, kept: int) -> Lookahead:
+def _replaced(result: Lookahead, row: tuple[int, ...], edited: Branch) -> Lookahead:
     """Return the result with the branch `edited` instead of the one with the tokens `row`, or first if there is none.
-
-    `kept` is the number of tokens of `row` that the edit has kept.
 
     Other branches with the same tokens as `edited` are left out. Shares and coverage are computed anew. The beginning
     of a replaced branch of the lookahead is put first in `rest`, unless another branch begins with it. Beginnings in
     `rest` that `edited` begins with are left out.
     """
+    assert edited.edited_tokens is not None
     branches, rest = list(result.branches), result.rest
-    index = _index_of(row, branches, kept)
+    index = _index_of(row, branches, edited.edited_tokens[0])
     if index is None:
         branches.insert(0, edited)
     else:
@@ -122,10 +121,10 @@ def _beginning(branch: Branch) -> Other | None:
 def _index_of(row: tuple[int, ...], branches: Sequence[Branch], kept: int) -> int | None:
     """Return the index of the branch with the tokens `row`; None if there is none.
 
-    Under other options the branch may be longer or shorter than it was, or go on otherwise after the token that the
-    edit replaces, the first after the `kept` ones. Of an edited branch only the tokens up to the end of its edit's text
-    count, since those after them differ. Of several such branches it is the one that has most tokens in common with
-    `row`.
+    Under other options the branch may be longer or shorter than it was, or continue in another way after the token that
+    the edit replaces, the one after the first `kept`. Of an edited branch only the tokens up to the end of its edit's
+    text count, since those after them differ. Of several such branches it is the one that has most tokens in common
+    with `row`.
     """
 
     def known(branch: Branch) -> int:

@@ -66,7 +66,10 @@ export class HighlightedWords {
     const {shown, details, next} = this, wordAt = (/** @type {Event} */ event) => closestTo(event, '.word');
     // The second click of a double click does not close what the first has opened.
     shown.addEventListener('click', event => this.#toggle(wordAt(event), event.detail < 2));
-    shown.addEventListener('pointerover', event => { if (event.pointerType !== 'touch' && !this.#still && wordAt(event)) this.#point(wordAt(event)); });
+    shown.addEventListener('pointerover', event => {
+      const word = event.pointerType !== 'touch' && !this.#still ? wordAt(event) : null;
+      if (word) this.#point(word);
+    });
     // A word that scrolls under a resting pointer does not show its card. A clicked word does only after the pointer has left it.
     document.addEventListener('pointermove', event => {
       if (!event.movementX && !event.movementY) return;   // the page has scrolled, not the pointer moved

@@ -138,8 +138,8 @@ function partAtOnce(rows) {
 }
 
 /**
- * What a mode that chooses among branches shows, whether forks were looked for and none is shown, and why there are fewer rows than
- * were asked for; of the likeliest rows, and of those that lead to a word, only the last.
+ * A sentence on what the mode shows, one where no fork was found, and one on why there are fewer rows than were asked for. Of the
+ * likeliest rows, and of rows that lead to a word, it has only the sentence on fewer rows.
  * @param {Pick<DrawnView, 'count' | 'wanted'> & Drawn} drawn
  * @param {boolean} isFinal whether no more rows can come
  */

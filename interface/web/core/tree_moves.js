@@ -5,8 +5,8 @@
 
 /**
  * The node that a key leads to; the same one where there is none. Left leads to the parent, right to the child in which the
- * present text goes on, else the first one; up and down to the next node of the column. Start leads to the root; end leads to
- * the node at which repeated moves to the right stop.
+ * present text goes on, else the first one; up and down to the next node of the column. Start leads to the root, and end to the
+ * last node that moves to the right can reach.
  * @param {LaidNode[]} nodes
  * @param {LaidNode} from
  * @param {TreeMove} move
@@ -40,7 +40,7 @@ export function nodeInPlaceOf(nodes, {node, parent}) {
   return siblings[parent.node.children.indexOf(node)] ?? siblings[siblings.length - 1] ?? nodeInPlaceOf(nodes, parent);
 }
 
-/** The node at which repeated moves to the right stop. @type {(nodes: LaidNode[], from: LaidNode) => LaidNode} */
+/** The last node to the right: that which moves to the right lead to in the end. @type {(nodes: LaidNode[], from: LaidNode) => LaidNode} */
 function lastTowards(nodes, from) {
   const child = childTowards(nodes, from);
   return child ? lastTowards(nodes, child) : from;

@@ -1,6 +1,7 @@
 // The shapes that a laid out tree is drawn with, on the page and in files.
 /** @import {LaidLink, LaidNode, TreeState} from './types.d.ts' */
 /** @import {WidthOf} from './label_width.js' */
+/** @import {Box} from './tip_position.js' */
 import {FIGURE_SIZE, LABEL_INSET, LABEL_SIZE} from './tree_layout.js';
 import {READABLE} from './tree_scale.js';
 
@@ -63,17 +64,17 @@ export function textPositions({x, y, flow, out, figure}) {
 }
 
 const BESIDE = 6, ABOVE = 2;   // pixels of the screen between texts of different nodes, sideways and upwards
-const LEAST_FONT = 12;
+const LEAST_FONT = 12;   // pixels of the screen that letters have at any scale: see tree_panel.css
 
 /**
- * The texts of a river that are left out at a scale at which letters are larger than the drawing has room for: where two stand
- * too close, the odds, then the label, of the less likely node.
+ * The nodes of a river whose label, and those whose odds, are left out at a scale. Letters keep 12 pixels where the drawing is smaller
+ * than READABLE, so that texts can meet: then those of the less likely node are left out, its odds first.
  * @param {LaidNode[]} nodes
  * @param {number} scale
  * @param {WidthOf} widthOf
  */
 export function textsWithoutRoom(nodes, scale, widthOf) {
-  /** @type {{laid: LaidNode, left: number, right: number, top: number, bottom: number}[]} */
+  /** @type {(Box & {laid: LaidNode})[]} */
   const shown = [];
   const labels = new Set(), figures = new Set();
   const likeliest = scale < READABLE ? nodes.toSorted((one, other) => other.flow - one.flow) : [];
@@ -87,8 +88,6 @@ export function textsWithoutRoom(nodes, scale, widthOf) {
   }
   return {labels, figures};
 }
-
-/** @typedef {{left: number, right: number, top: number, bottom: number}} Box */
 
 /** @type {(one: Box, other: Box, isSameNode: boolean) => boolean} */
 const isClose = (one, other, isSameNode) =>
