@@ -111,9 +111,8 @@ class RequestGate:
 
         Before it raises, a too large body is read to its end or for MOST_DISCARDED bytes, without keeping it; but if
         the request has an `Expect` header, and a Content-Length above `most`, nothing is read. Without a
-        Transfer-Encoding and with a Content-Length of 0 or none, the body is b"". Raises Refused (408) after
-        BODY_SECONDS, Refused (503) if the bodies that are coming have more than MOST_HELD bytes together, and the
-        errors of `_next`.
+        Transfer-Encoding and with a Content-Length of 0 or none, the body is b"". Raises Refused (503) if the bodies
+        that are coming have more than MOST_HELD bytes together, and the errors of `_next`.
         """
         announced = headers.get("content-length", "0")
         if announced == "0" and "transfer-encoding" not in headers:
@@ -123,11 +122,7 @@ class RequestGate:
             raise too_large  # the client waits for permission before it sends the body
         held = bytearray()
         try:
-            size = await asyncio.wait_for(self._read_into(held, receive, most), BODY_SECONDS)
-        except asyncio.TimeoutError:
-            raise Refused(
-                408, f"The body of the request took more than {BODY_SECONDS:g} seconds: send it faster, or shorten it."
-            ) from None
+            size = await self._read_into(held, receive, most)
         finally:
             self._held -= len(held)
         if size > most:
@@ -137,8 +132,9 @@ class RequestGate:
     async def _read_into(self, held: bytearray, receive: Receive, most: int) -> int:
         """Read the body into `held`, and return its size; of a body of more than `most` bytes nothing stays there."""
         size, more = 0, True
+        deadline = asyncio.get_running_loop().time() + BODY_SECONDS
         while more and size <= MOST_DISCARDED:
-            message = await _next(receive)
+            message = await _next(receive, deadline)
             part, more = message["body"], message["more_body"]
             size += len(part)
             if size > most:
@@ -157,14 +153,24 @@ def most_bytes(path: str) -> int:
     return next(most for beginning, most in MOST_BYTES.items() if path.startswith(beginning))
 
 
-async def _next(receive: Receive) -> Message:
+async def _next(receive: Receive, deadline: float) -> Message:
     """Return the ASGI message with the next part of the body; `body` and `more_body` are added if they are missing.
 
-    Raises Refused (408) if none comes within BODY_TIMEOUT seconds, and ClientDisconnect if the client disconnects.
+    Raises Refused (408) if none comes within BODY_TIMEOUT seconds or before `deadline`, a time of the event loop, at
+    which the whole body must be there; and ClientDisconnect if the client disconnects.
     """
+    too_slow = Refused(
+        408, f"The body of the request took more than {BODY_SECONDS:g} seconds: send it faster, or shorten it."
+    )
+    left = deadline - asyncio.get_running_loop().time()
+    if left <= 0:
+        raise too_slow
     try:
-        message = await asyncio.wait_for(receive(), BODY_TIMEOUT)
+        # One timeout, not a second one around the whole body: before Python 3.12, `wait_for` can lose a cancellation.
+        message = await asyncio.wait_for(receive(), min(BODY_TIMEOUT, left))
     except asyncio.TimeoutError:
+        if left <= BODY_TIMEOUT:
+            raise too_slow from None
         raise Refused(
             408, "The body of the request ends before its announced length: send all of it, or the right length."
         ) from None

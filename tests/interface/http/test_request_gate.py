@@ -134,6 +134,39 @@ def test_a_body_that_comes_byte_by_byte_is_refused_after_a_while(address: str, m
         assert response.status == 408 and "took more than 0.3 seconds" in json.loads(response.read())["detail"]
 
 
+def test_a_body_whose_next_part_is_always_there_is_refused_at_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also when a part arrives at the moment at which the time is over."""
+    monkeypatch.setattr(request_gate, "BODY_SECONDS", 0.02)
+
+    async def refused() -> list[Any]:
+        loop, sent = asyncio.get_running_loop(), []
+        leaves = loop.time() + 1
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0)
+            if loop.time() > leaves:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": b" ", "more_body": True}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        async def app(*_: Any) -> None:
+            pytest.fail("The app is called only with a whole body.")
+
+        headers = [(b"host", b"a"), (b"content-length", b"900000")]
+        scope = {"type": "http", "method": "POST", "path": LOOKAHEAD, "headers": headers, "client": ("127.0.0.1", 1)}
+        await request_gate.RequestGate(app)(scope, receive, send)
+        return sent
+
+    for _ in range(20):
+        first, *rest = asyncio.run(refused())
+        assert first["status"] == 408
+        assert b"took more than 0.02 seconds" in rest[0]["body"]
+
+
 def test_bodies_that_are_still_coming_have_a_limit_together(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_gate, "MOST_HELD", 1_500_000)
     half = head(LOOKAHEAD, "Content-Length: 1000000") + b" " * 900_000
