@@ -18,7 +18,7 @@ import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js
 import {coverPlaceOf} from '../web/ui/click_cover.js';
 import {announce, announcedIn} from '../web/ui/announce.js';
 import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
-import {areRowsFocused, focusAt, focusFirst, focusPosition, focusRows, hasPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
+import {focusAt, focusFirst, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {NOTHING_TYPED, editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
 import {listenToHolds} from '../web/ui/holds.js';
@@ -79,11 +79,15 @@ export class BranchView {
   #refusals = 0;   // how many were announced
   #announcedTab = '';   // what Tab inserts as far as it was announced and painted
   /**
-   * Where the focus was when a paint removed its button, and all others or those of an unfinished view of the same text, as after
-   * a ban; a later paint restores it.
+   * Where the focus was when a paint removed its button and all others; a later paint restores it.
    * @type {ReturnType<typeof focusPosition>}
    */
   #lostFocus = null;
+  /**
+   * A growing view that is not drawn, see `#lacksFocused`.
+   * @type {BranchViewEvent | null}
+   */
+  #later = null;
   #beginsAgain = false;   // whether the focus goes to the first of the next rows: nothing was left of the row that was accepted by key
   /**
    * The position from which the focus follows a row, and the column where it goes; null for what was written or is back.
@@ -109,6 +113,8 @@ export class BranchView {
     this.scrolling = new RowScrolling(this.rows);
     this.editor = new RowEditor(root, (row, piece, typed) => this.#change(row, piece, typed));
     this.pointing = new Pointing(root, target => this.update({type: 'point', target}));
+    // When the focus has moved, see `#lacksFocused`.
+    root.addEventListener('focusout', () => setTimeout(() => { if (this.#later) this.update(this.#later); }));
     listenToHolds(root, CHOICES);
     listenToClicks(this);
     listenToRowKeys(root, {
@@ -170,9 +176,40 @@ export class BranchView {
    * @param {BranchViewEvent} event
    */
   update(event) {
-    const before = this.state, now = this.state = reduce(before, event);
+    const {state} = this, later = this.#later, next = reduce(state, event), isOther = next.shown !== state.shown;
+    if (this.#lacksFocused(next)) {
+      this.#later = event;
+    } else if (later && !isOther && next.status.state !== 'thinking') {   // no more rows come, as after a stop
+      this.#later = null;
+      this.#draw(reduce(state, later), later.type);
+      this.update(event);
+    } else {
+      if (isOther) this.#later = null;
+      this.#draw(next, event.type);
+    }
+  }
+
+  /**
+   * Whether a growing view of the same text, as after a ban, lacks the token that has the focus. It is not drawn: the rows before stay, and
+   * the focus on them.
+   * @param {BranchViewState} next the state with the view
+   */
+  #lacksFocused({shown, status, drawn}) {
+    const {state, root} = this, isGrowing = state.status.state === 'thinking' && status.state === 'thinking';
+    const position = isGrowing && shown !== state.shown && !state.textChanged ? focusPosition(root) : null;
+    return Boolean(position?.token && !drawn.rows[position.line]?.pieces[position.column]);
+  }
+
+  /**
+   * Draw what has changed.
+   * @param {BranchViewState} now
+   * @param {BranchViewEvent['type']} type of the event
+   */
+  #draw(now, type) {
+    const before = this.state;
+    this.state = now;
     if (now === before) return;
-    if (now.unannounced && (event.type === 'settings' || event.type === 'veil')) this.#announceAtRest();
+    if (now.unannounced && (type === 'settings' || type === 'veil')) this.#announceAtRest();
     if (now.confirmed !== before.confirmed) this.#announceIfRowsAreLate();
     if (now.rowsRevision !== before.rowsRevision) {
       for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
@@ -182,7 +219,6 @@ export class BranchView {
     this.#keepRowsHeight(now.status.state === 'thinking' && !now.veiled);
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
-    else if (now.status.state !== before.status.state) this.#endWait();
     this.#paintMarks(before);
     this.#paintStatus();
     if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote(now.pointed !== before.pointed);
@@ -252,8 +288,7 @@ export class BranchView {
     this.scrolling.mark();
     this.#markReadOnly();
     if (begins) this.#beginsAgain = false;
-    if (position && begins) focusAt(root, position);
-    else if (position) this.#restoreFocus(position, !before.textChanged);
+    if (position && (begins || !focusPosition(root))) focusAt(root, position);
     if (position) this.#followChange(position, before);
     this.#lostFocus = focusPosition(root) ? null : position;
     keepTabStop(root);
@@ -261,21 +296,7 @@ export class BranchView {
 
   /** The position that the focus is to have after a paint: where it is, or was before a paint removed its button; null if elsewhere. */
   #focusToKeep() {
-    const {root} = this, isLost = document.activeElement === document.body || areRowsFocused(root);
-    return focusPosition(root) ?? (isLost ? this.#lostFocus : null);
-  }
-
-  /**
-   * Put the focus on a position or the nearest one, if a paint has removed its button. While rows of the same text grow and it is
-   * missing in them, the focus stays on all rows: a screen reader would name each token that it passes.
-   * @param {FocusPosition} position
-   * @param {boolean} sameText
-   */
-  #restoreFocus(position, sameText) {
-    const {root} = this;
-    if (focusPosition(root)) return;
-    if (sameText && this.state.status.state === 'thinking' && !hasPosition(root, position)) focusRows(root, position);
-    else focusAt(root, position);
+    return focusPosition(this.root) ?? (document.activeElement === document.body ? this.#lostFocus : null);
   }
 
   /**
@@ -303,11 +324,6 @@ export class BranchView {
     const position = focusPosition(this.root);
     this.#follows = edit && position?.token ? {...position, goal: null} : null;
     this.update({type: 'follow', edit, undone: verb === 'undo', redone: verb === 'redo'});
-  }
-
-  /** Where no more rows come, as after a stop, the focus goes from all rows to the position that is nearest to where it was. */
-  #endWait() {
-    if (this.#lostFocus && areRowsFocused(this.root)) this.#restoreFocus(this.#lostFocus, true);
   }
 
   /** Branches that are only to be read say that nothing can be done with them. */

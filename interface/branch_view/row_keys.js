@@ -2,7 +2,7 @@
 // with Delete. The focus belongs to the browser, so these functions ask the browser for it.
 import {branchKey} from '../web/core/shortcuts.js';
 import {closestTo} from '../web/ui/events.js';
-import {find, findAll, setAttribute} from '../web/ui/elements.js';
+import {findAll, setAttribute} from '../web/ui/elements.js';
 
 /** The button that Tab leads to. The list of other beginnings, which is scrolled by keys, is a stop of its own. */
 const STOP = '[tabindex="0"]:not(.others)';
@@ -57,9 +57,6 @@ function linesOf(root, token) {
   return token && rows.length ? rows : all;
 }
 
-/** Whether there is a button at a position. @type {(root: HTMLElement, position: FocusPosition) => boolean} */
-export const hasPosition = (root, {line, column, token}) => column < (linesOf(root, token)[line]?.length ?? 0);
-
 /**
  * The button at a position, or the nearest one.
  * @param {HTMLElement} root
@@ -80,28 +77,6 @@ export function focusAt(root, position) {
   const button = nearestButton(root, position);
   if (button) focusOn(root, button);
 }
-
-/**
- * Focus the element that holds the rows while there is no button at a position. The nearest button gets the tab stop: an arrow key
- * leads to it. Without any button, nothing is focused.
- * @param {HTMLElement} root
- * @param {FocusPosition} position
- */
-export function focusRows(root, position) {
-  const button = nearestButton(root, position), rows = rowsOf(root);
-  if (!button) return;
-  moveTabStop(root, button);
-  if (areRowsFocused(root)) return;
-  rows.tabIndex = -1;
-  rows.addEventListener('blur', () => rows.removeAttribute('tabindex'), {once: true});   // a click beside the buttons focuses nothing
-  rows.focus({preventScroll: true});
-}
-
-/** Whether the element that holds the rows has the focus itself, see `focusRows`. @param {HTMLElement} root */
-export const areRowsFocused = root => document.activeElement === rowsOf(root);
-
-/** @param {HTMLElement} root */
-const rowsOf = root => find(root, '.rows');
 
 /**
  * Focus the first button. Returns whether there is one.
@@ -165,25 +140,26 @@ export function listenToRowKeys(root, actions) {
   });
   root.addEventListener('keydown', event => {
     const node = focusedButton(root);
-    node?.removeAttribute('aria-describedby');   // also where the focus stays, on a button that a paint uses again
-    if (node && event.key === 'Escape' && closeOthers(root, node)) {
+    if (!node) return;
+    node.removeAttribute('aria-describedby');   // also where the focus stays, on a button that a paint uses again
+    if (event.key === 'Escape' && closeOthers(root, node)) {
       event.preventDefault();
       return;
     }
-    if (node?.matches('[role=note]') && isPlainPress(event)) {
+    if (node.matches('[role=note]') && isPlainPress(event)) {
       event.preventDefault();
       const isUntaken = node.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}));
       if (isUntaken) actions.takeWord(Number(node.closest('.branch')?.getAttribute('data-branch')));
       return;
     }
-    const found = node || areRowsFocused(root) ? branchKey(event) : null;
+    const found = branchKey(event);
     if (!found) return;
     if (found.leave) actions.leave();
     else if (found.help) actions.help();
     else if (found.move) moveFocus(root, node, event.key, found.move);
-    else if (node && found.ban) actions.ban(node);
-    else if (node && found.edit) actions.edit(node);
-    else if (node && found.word !== undefined) actions.takeWord(found.word);
+    else if (found.ban) actions.ban(node);
+    else if (found.edit) actions.edit(node);
+    else if (found.word !== undefined) actions.takeWord(found.word);
     event.preventDefault();
   });
   root.addEventListener('focusin', event => {
@@ -221,14 +197,10 @@ function closeOthers(root, node) {
   return true;
 }
 
-/**
- * Move the focus; from all rows, to the button with the tab stop.
- * @type {(root: HTMLElement, node: HTMLElement | null, key: string, move: [down: number, along: number]) => void}
- */
+/** @type {(root: HTMLElement, node: HTMLElement, key: string, move: [down: number, along: number]) => void} */
 function moveFocus(root, node, key, [down, along]) {
-  const position = focusPosition(root), container = node?.parentElement;
-  if (!node) findAll(root, STOP)[0]?.focus();
-  if (!node || !position || !container) return;
+  const position = focusPosition(root), container = node.parentElement;
+  if (!position || !container) return;
   const {line, column} = position, isListed = Boolean(node.closest('.others')), turned = /^Arrow/.test(key) && getComputedStyle(container).direction === 'rtl';
   // The list of other beginnings is one line, through which the arrows up and down go entry by entry.
   if (isListed && down && column + down >= 0) {

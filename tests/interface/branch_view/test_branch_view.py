@@ -1263,7 +1263,7 @@ HEAR_FOCUS = """() => {
 }"""
 
 
-def test_the_focus_returns_to_its_row_when_an_unfinished_view_had_fewer_rows(bench: Bench) -> None:
+def test_the_focus_stays_on_its_token_while_an_unfinished_view_lacks_it(bench: Bench) -> None:
     """As after a ban: the first views of the new rows may have one row, or short ones."""
     bench.show(likely(), revision=1)
     bench.token(3, 2).focus()
@@ -1271,19 +1271,18 @@ def test_the_focus_returns_to_its_row_when_an_unfinished_view_had_fewer_rows(ben
     bench.send("expect", revision=2, textChanged=False)
     for rows, depth in [(1, 1), (5, 2)]:
         bench.show(likely(rows, depth), revision=2, state="thinking")
-        assert bench.page.evaluate("focused") == [["rows", None]], "it visits no other token"
-        expect(bench.page.locator("#branches .keys")).to_be_visible()
+        assert bench.focused()[:2] == ["3", "2"]
+        assert bench.count == 5 and bench.page.locator("#branches").get_attribute("data-earlier") is not None
     bench.press("Delete", "1")
-    assert not bench.told("ban") and not bench.told("accept"), "what takes the place of the token is not meant"
+    assert not bench.told("ban") and not bench.told("accept"), "the rows before take no key"
     bench.show(likely(5, 3), revision=2, state="thinking")
-    assert bench.page.evaluate("focused") == [["rows", None], ["3", "2"]], "it moves once, when its token is there"
+    assert bench.page.locator("#branches").get_attribute("data-earlier") is None, "the rows that have it are drawn"
     bench.show(likely(), revision=2, state="settled")
-    assert bench.focused()[:2] == ["3", "2"]
-    expect(bench.page.locator(".rows[tabindex]")).to_have_count(0)
+    assert bench.page.evaluate("focused") == [] and bench.focused()[:2] == ["3", "2"]
 
 
 @pytest.mark.parametrize("last", ["settled", "stopped"])
-def test_the_focus_goes_to_the_nearest_token_where_its_own_does_not_return(bench: Bench, last: str) -> None:
+def test_the_focus_goes_once_to_the_nearest_token_where_its_own_does_not_return(bench: Bench, last: str) -> None:
     bench.show(likely(), revision=1)
     bench.token(3, 2).focus()
     bench.page.evaluate(HEAR_FOCUS)
@@ -1293,19 +1292,23 @@ def test_the_focus_goes_to_the_nearest_token_where_its_own_does_not_return(bench
         bench.show(likely(2), revision=2, state="settled")
     else:
         bench.send("state", state="settled", note=None)
-    assert bench.page.evaluate("focused") == [["rows", None], ["1", "2"]]
+    assert bench.count == 2
+    assert bench.page.evaluate("focused") == [["1", "2"]]
 
 
-def test_an_arrow_key_leads_to_the_nearest_token_while_that_of_the_focus_is_missing(bench: Bench) -> None:
+@pytest.mark.parametrize("away", [False, True])
+def test_rows_that_lack_a_token_are_drawn_when_the_focus_leaves_it(bench: Bench, away: bool) -> None:
     bench.show(likely(), revision=1)
-    bench.token(3, 2).focus()
+    bench.token(3, 0).focus()
     bench.send("expect", revision=2, textChanged=False)
-    bench.show(likely(2), revision=2, state="thinking")
-    bench.press("ArrowUp")
-    assert bench.focused()[:2] == ["1", "2"]
-    bench.press("ArrowUp")
-    bench.show(likely(), revision=2, state="settled")
-    assert bench.focused()[:2] == ["0", "2"], "the person has moved on"
+    bench.show(likely(3), revision=2, state="thinking")
+    assert bench.count == 5
+    if away:
+        bench.page.locator("#box").focus()
+    else:
+        bench.press("ArrowUp")
+    expect(bench.page.locator("#branches [data-branch]")).to_have_count(3)
+    assert bench.focused()[:2] == ([None, None] if away else ["2", "0"])
 
 
 def test_a_mouse_that_rests_marks_no_token_beside_the_one_with_the_focus(bench: Bench) -> None:
