@@ -26,6 +26,9 @@ const SENTENCES = {
   allowedAgain: text => `Redone: ${quoted(text)} is no longer banned.`,
   unbanned: text => `Undone: the ban of ${quoted(text)}.`,
   rebanned: text => `Redone: the ban of ${quoted(text)}.`,
+  banning: text => `Banning ${quoted(text)}: the rows follow.`,
+  banningAgain: text => `Banning ${quoted(text)} again: the rows follow.`,
+  allowing: text => `Allowing ${quoted(text)} again: the rows follow.`,
   towards: text => `Steered towards the word ${quoted(text)}.`,
   avoid: text => `Steered away from the word ${quoted(text)}.`,
   steering: text => `Steering towards the word ${quoted(text)}: the rows follow.`,
@@ -53,7 +56,10 @@ export function withConfirmation(list, added) {
 }
 
 /** What is said instead where the rows are late. @type {Record<string, string>} */
-const BEFORE_ROWS = {towards: 'steering', avoid: 'avoiding'};
+const BEFORE_ROWS = {
+  banned: 'banning', bannedAgain: 'banningAgain', rebanned: 'banningAgain', allowed: 'allowing', allowedAgain: 'allowing', unbanned: 'allowing',
+  towards: 'steering', avoid: 'avoiding',
+};
 
 /**
  * The actions as they are said before their rows are there.

@@ -1407,10 +1407,11 @@ def test_an_action_is_announced_alone_only_where_the_rows_are_late(bench: Bench,
     bench.send("confirm", kind="banned", text=" sea")
     bench.send("expect", revision=2)
     if late:
-        expect(bench.page.locator(".announcement")).to_have_text("Banned: “sea”.")
+        expect(bench.page.locator(".announcement")).to_have_text("Banning “sea”: the rows follow.")
     bench.show(likely())
     bench.page.wait_for_timeout(2000)
-    assert bench.page.evaluate("spoken") == (["Banned: “sea”.", rows] if late else [f"Banned: “sea”. {rows}"])
+    heard = ["Banning “sea”: the rows follow.", rows] if late else [f"Banned: “sea”. {rows}"]
+    assert bench.page.evaluate("spoken") == heard
 
 
 DRAG_TEMPERATURE = """settings => [9, 8, 7, 6, 5, 4, 3, 2, 1].map(tenth => {

@@ -1026,7 +1026,7 @@ def test_after_a_ban_is_lifted_by_keys_the_focus_is_on_the_next_one_or_on_the_se
     assert tiny.text == PROMPT, "in the text box, Tab would have written"
     tiny.listen("#branches .announcement")
     press(tiny, "Control+z")
-    is_heard = "spoken.some(one => one.includes(' is banned again.'))"
+    is_heard = "spoken.some(one => /is banned again\\.|^Banning .* again: the rows follow\\./.test(one))"
     tiny.page.wait_for_function(is_heard, timeout=PATIENCE)
 
 

@@ -455,7 +455,7 @@ test('a ban is announced once with complete rows, also where Tab is announced be
   assert.equal(said.announcement, `Undone: the ban of “sea”. ${announcementSentence(said.drawn)}`);
   assert.equal(reduce(said, REST).announcement, said.announcement);
   const early = run([...undone, show(2, likelyView(3), {state: 'thinking'}), tab], settled());
-  assert.equal(early.announcement, 'Undone: the ban of “sea”.', 'rows that grow are announced later, alone');
+  assert.equal(early.announcement, 'Allowing “sea” again: the rows follow.', 'rows that grow are announced later, alone');
   assert.equal(run([REST, show(2, likelyView())], early).announcement, announcementSentence(run([show(2, likelyView())], early).drawn));
 });
 
@@ -508,7 +508,7 @@ test('what a person has done is announced alone where the rows are late, and the
   const late = {type: 'announceConfirmed'}, expect = {type: 'expect', revision: 2};
   for (const waits of [expect, {type: 'status', state: 'thinking'}]) {
     const state = run([confirm('banned', ' sea'), waits, late], settled(1));
-    assert.equal(state.announcement, 'Banned: “sea”.');
+    assert.equal(state.announcement, 'Banning “sea”: the rows follow.');
     assert.equal(run([show(2, likelyView())], state).announcement, ROWS);
     assert.equal(run([confirm('undone', 'x'), show(2, likelyView())], state).announcement, `Undone: “x”. ${ROWS}`);
   }
@@ -527,6 +527,17 @@ test('where its rows are late, a word to steer by is announced as one that the r
   const late = run([confirm('towards', 'sea'), {type: 'expect', revision: 2}, {type: 'announceConfirmed'}], settled(1));
   assert.equal(late.announcement, 'Steering towards the word “sea”: the rows follow.');
   assert.ok(run([confirm('avoid', 'sea'), {type: 'expect', revision: 2}, {type: 'announceConfirmed'}], settled(1)).announcement.startsWith('Steering away from'));
+});
+
+test('where its rows are late, no step of a ban is announced as done', () => {
+  const sentences = {
+    banned: 'Banning “sea”:', rebanned: 'Banning “sea” again:', bannedAgain: 'Banning “sea” again:',
+    allowed: 'Allowing “sea” again:', unbanned: 'Allowing “sea” again:', allowedAgain: 'Allowing “sea” again:',
+  };
+  for (const [kind, sentence] of Object.entries(sentences)) {
+    const late = run([confirm(kind, ' sea'), {type: 'expect', revision: 2}, {type: 'announceConfirmed'}], settled(1));
+    assert.equal(late.announcement, `${sentence} the rows follow.`);
+  }
 });
 
 test('the same action is announced again, after an empty announcement', () => {
