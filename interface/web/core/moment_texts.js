@@ -3,7 +3,7 @@
 import {excerpt} from './text_words.js';
 import {markedStretches} from './text_marks.js';
 import {spansOutside} from './chosen_spans.js';
-import {visibleText} from './figures_and_labels.js';
+import {isSigns, spokenText, visibleText} from './figures_and_labels.js';
 
 const SHOWN = 160;   // characters of a piece
 
@@ -23,11 +23,13 @@ function stretchesOf(text, piece, written) {
 
 /**
  * The texts of a moment's line: the end of the text before it, and the piece that was added, whole and in stretches. Between the
- * two there is a space only if the document has one there, or if the text before is the name of who sent a message.
+ * two there is a space only if the document has one there, or if the text before is the name of who sent a message. `spoken` is the line
+ * for screen readers where the piece is made of signs alone; empty elsewhere.
  * @param {Pick<Moment, 'before' | 'text'> & Partial<Pick<Moment, 'earlier' | 'written'>>} moment
  */
 export function momentTexts({before, text, earlier, written = []}) {
   const gap = before && !/\s$/.test(before) && (earlier || /^\s/.test(text)) ? ' ' : '';
-  const piece = excerpt(text, SHOWN) || visibleText(text) || '↵';
-  return {before: before + gap, piece, stretches: stretchesOf(text, piece, written)};
+  const added = text || '\n', piece = excerpt(added, SHOWN) || visibleText(added);
+  const spoken = isSigns(added) ? `${before.trim()} ${spokenText(added)}`.trim() : '';
+  return {before: before + gap, piece, spoken, stretches: stretchesOf(text, piece, written)};
 }

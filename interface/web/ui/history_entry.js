@@ -21,6 +21,7 @@ export function historyEntry(moment, restore) {
   const texts = momentTexts(moment), caption = `${captionOf(moment)} · ${formatTime(moment.time)}`;
   const line = make('span', {className: 'piece', dir: 'auto'}, texts.before, ...texts.stretches.map(({text, chosen}) => make('b', {text, className: chosen ? '' : 'written'})));
   const button = make('button', {className: 'moment'}, line, make('small', {text: caption}));
+  if (texts.spoken) button.ariaLabel = `${texts.spoken}, ${caption}`;
   button.dataset.kind = moment.kind;
   button.addEventListener('click', restore);
   return make('li', {}, button);

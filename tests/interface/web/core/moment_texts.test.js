@@ -50,6 +50,11 @@ test('a piece that cannot be seen has signs', () => {
   assert.deepEqual([' ', '\n', ''].map(text => momentTexts({before: '', text}).piece), ['␣', '↵', '↵']);
 });
 
+test('a piece of signs alone has names for a screen reader, and any other is read as it is shown', () => {
+  const spoken = ['\n', '', ' ', ',', ' sea, and'].map(text => momentTexts({before: 'My dog is ', text}).spoken);
+  assert.deepEqual(spoken, ['My dog is line break', 'My dog is line break', 'My dog is space', 'My dog is comma', '']);
+});
+
 test('a message stands behind the name of who sent it', () => {
   const line = momentTexts({before: 'User:', text: 'Hello', earlier: {messages: [], role: 'user'}});
   assert.equal(line.before + line.piece, 'User: Hello');
