@@ -130,16 +130,17 @@ export class DocumentKeeper {
     this.#openFields(documentFrom({text: ''}));
   }
 
-  /** @param {string} id */
+  /** Open a document. Returns whether it is open then. @param {string} id */
   async switchTo(id) {
-    if (id === this.library.current?.id) return;
+    if (id === this.library.current?.id) return true;
     const record = await this.library.store.read(id);
     if (!record) {
       this.notice.show('This document is no longer here.');
-      return;
+      return false;
     }
     this.#clearNotice();
     this.#open(record);
+    return true;
   }
 
   /** Close the notice, which is about the document before, unless it offers to undo a deletion. */

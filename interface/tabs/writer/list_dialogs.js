@@ -5,6 +5,7 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {announce} from '../../web/ui/announce.js';
 import {find, formatTime, make} from '../../web/ui/elements.js';
+import {isTouch} from '../../web/ui/click_cover.js';
 import {historyEntry} from '../../web/ui/history_entry.js';
 import {isPlayable} from '../../web/core/replay.js';
 import {nameKey} from '../../web/core/shortcuts.js';
@@ -37,10 +38,14 @@ export function historyDialog(dialog, {draft, notice}) {
 
 /** The dialog of the documents. */
 export class DocumentsDialog {
-  /** @param {HTMLDialogElement} dialog @param {DocumentKeeper} keeper */
-  constructor(dialog, keeper) {
+  /**
+   * @param {HTMLDialogElement} dialog
+   * @param {{keeper: DocumentKeeper, opened: HTMLElement}} parts `opened`: the live region that names an opened document
+   */
+  constructor(dialog, {keeper, opened}) {
     this.dialog = dialog;
     this.keeper = keeper;
+    this.opened = opened;
     this.list = find(dialog, '.shelf');
     this.confirmation = find(dialog, '.forgetting');
     this.announcement = find(dialog, '.announcement');   // in the dialog: while it is open, the rest of the page is inert
@@ -84,7 +89,7 @@ export class DocumentsDialog {
     const {id, open, title, words, edited} = card, {keeper} = this, {library} = keeper;
     const name = make('span', {className: 'name', dir: 'auto', text: title});
     const figures = make('small', {text: `${words} ${words === 1 ? 'word' : 'words'} · ${formatTime(edited)}${open ? ' · open here' : ''}`});
-    const opener = this.#button('', () => this.#closeAnd(() => keeper.switchTo(id)), {className: 'open'});
+    const opener = this.#button('', click => this.#closeAnd(() => this.#open(card, click)), {className: 'open'});
     opener.append(name, figures);
     opener.setAttribute('aria-current', String(Boolean(open)));
     const duplicate = async () => {
@@ -100,6 +105,17 @@ export class DocumentsDialog {
       this.#button('Delete', ({detail}) => this.#closeAnd(() => keeper.remove(id, {byKeyboard: detail === 0})), {title: `Delete “${title}”; this can be undone`}));
     item.dataset.id = id;
     return item;
+  }
+
+  /**
+   * Open a document, announce it, and give the focus to its text: after a tap that would open the keyboard of a phone.
+   * @param {DocumentCard} card
+   * @param {MouseEvent} click
+   */
+  async #open({id, title}, click) {
+    if (!await this.keeper.switchTo(id)) return;
+    if (!isTouch(click)) this.keeper.draft.box.focus();
+    announce(this.opened, `“${title}” is open.`, {again: true});
   }
 
   /** @param {string | null} id of the copy; null if there was nothing to copy */

@@ -112,7 +112,7 @@ function connectPage(keeper, signal) {
 /** @param {HTMLElement} sheet @param {SheetParts} parts */
 function connectDialogs(sheet, {draft, notice, keeper, share, play}) {
   for (const dialog of sheet.querySelectorAll('dialog')) closeOnClick(dialog);
-  const documents = new DocumentsDialog(find(sheet, '#documents-dialog', HTMLDialogElement), keeper);
+  const documents = new DocumentsDialog(find(sheet, '#documents-dialog', HTMLDialogElement), {keeper, opened: find(sheet, '.opened')});
   find(sheet, '#documents').addEventListener('click', () => documents.open());
   find(sheet, '#help').addEventListener('click', () => find(sheet, '#help-dialog', HTMLDialogElement).showModal());
   find(sheet, '#share').addEventListener('click', () => share());

@@ -1,7 +1,7 @@
 // A guard against a second click after the page has scrolled: something else is under the resting pointer then.
 
 /** @param {Event} event */
-const isTouch = event => /** @type {PointerEvent} */ (event).pointerType === 'touch';
+export const isTouch = event => /** @type {PointerEvent} */ (event).pointerType === 'touch';
 
 /**
  * Cover the place of a click until the pointer is elsewhere or a wheel is turned: a second click there, such as that of a double

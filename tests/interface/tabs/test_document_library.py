@@ -49,6 +49,7 @@ NO_STORAGE = """for (const name of ['indexedDB', 'localStorage', 'sessionStorage
 NO_ROOM = """() => {
   IDBObjectStore.prototype.put = function () { throw new DOMException('No room.', 'QuotaExceededError'); };
 }"""
+TAP = "button => button.dispatchEvent(new PointerEvent('click', {bubbles: true, pointerType: 'touch'}))"
 SIZE: Any = {"width": 1280, "height": 720}
 PAYLOADS = [
     '<img src=x onerror="window.pwned=1">',
@@ -298,6 +299,27 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     tab.find("#documents").click()
     tab.find("#new-document").click()
     expect(tab.find("#notice .sentence")).to_have_text("")
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_an_opened_document_is_announced_and_its_text_has_the_focus(tab: Tab, touch: bool) -> None:
+    tab.type("One")
+    tab.find("#documents").click()
+    tab.find("#new-document").click()
+    tab.type("Two")
+    tab.find("#documents").focus()
+    tab.page.keyboard.press("Enter")
+    opener = tab.find(".shelf li").filter(has_text="One").locator(".open")
+    opener.wait_for()
+    if touch:
+        opener.evaluate(TAP)
+    else:
+        opener.focus()
+        tab.page.keyboard.press("Enter")
+    expect(tab.find(".opened[role=status]")).to_have_text("“One” is open.")
+    assert tab.text == "One"
+    # On a phone the focus would open the keyboard over the rows.
+    expect(tab.find("#documents" if touch else "#document textarea")).to_be_focused()
 
 
 @pytest.mark.parametrize("then", ["new", "other"])
