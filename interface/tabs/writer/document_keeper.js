@@ -66,14 +66,9 @@ function withoutUnknown(found, unknown) {
  */
 const sayInstructions = all => (all.length > 1 ? all.map(({where, text}) => `${where}: ${text}`).join('\n\n') : all[0].text);
 
-/** @param {string} title of the document */
-const deletedSentence = title => `“${title}” is deleted`;
-
 /** Opens, saves, imports and exports documents. */
 export class DocumentKeeper {
   #exported = '';   // the text as it was last exported
-  /** @type {{title: string, run: () => Promise<void>} | null} the last deletion, and how to undo it */
-  #deletion = null;
   #settings = '';   // the settings as they were last seen, as JSON: setting them again is no change
 
   /**
@@ -126,7 +121,7 @@ export class DocumentKeeper {
 
   /** Open a new, empty document. */
   openNew() {
-    this.#clearNotice();
+    this.notice.documentChanged();
     this.#openFields(documentFrom({text: ''}));
   }
 
@@ -138,16 +133,9 @@ export class DocumentKeeper {
       this.notice.show('This document is no longer here.');
       return false;
     }
-    this.#clearNotice();
+    this.notice.documentChanged();
     this.#open(record);
     return true;
-  }
-
-  /** Close the notice, which is about the document before, unless it offers to undo a deletion. */
-  #clearNotice() {
-    const {title, run} = this.#deletion ?? {title: '', run: null};
-    if (run && this.notice.text.startsWith(deletedSentence(title))) this.notice.show(`${deletedSentence(title)}.`, {label: 'Undo', run});
-    else this.notice.clear();
   }
 
   /** @param {string} id @param {string} name */
@@ -159,9 +147,9 @@ export class DocumentKeeper {
   /**
    * Delete a document, and offer to undo that.
    * @param {string} id
-   * @param {{byKeyboard?: boolean}} [options] `byKeyboard`: the focus goes to Undo
+   * @param {{byKeyboard?: boolean, byTouch?: boolean}} [options] `byKeyboard`: the focus goes to Undo
    */
-  async remove(id, {byKeyboard = false} = {}) {
+  async remove(id, {byKeyboard = false, byTouch = false} = {}) {
     const {library} = this, open = id === library.current?.id;
     const title = open ? this.name : titleOf(await library.store.read(id) ?? {name: '', text: ''});
     const restore = await library.remove(id);
@@ -172,8 +160,8 @@ export class DocumentKeeper {
       this.draft.box.focus();   // the button that was pressed is gone
       this.notice.show(`“${title}” is restored.`);
     };
-    this.#deletion = {title, run};
-    this.notice.show(`${deletedSentence(title)}${open ? '; a new, empty document is open' : ''}.`, {label: 'Undo', run}, {focus: byKeyboard});
+    const sentence = `“${title}” is deleted`, elsewhere = `${sentence}.`, home = byTouch ? null : this.draft.box;   // on a phone the text box opens the keyboard
+    this.notice.show(open ? `${sentence}; a new, empty document is open.` : elsewhere, {label: 'Undo', run}, {focus: byKeyboard, elsewhere, home});
   }
 
   /** Delete everything that this browser stores. */

@@ -102,7 +102,7 @@ export class DocumentsDialog {
     const item = make('li', {}, opener,
       this.#button('Rename', () => this.#rename(item, card), {title: `Rename “${title}”`}),
       this.#button('Duplicate', duplicate, {title: `Make a copy of “${title}”`}),
-      this.#button('Delete', ({detail}) => this.#closeAnd(() => keeper.remove(id, {byKeyboard: detail === 0})), {title: `Delete “${title}”; this can be undone`}));
+      this.#button('Delete', click => this.#closeAnd(() => keeper.remove(id, {byKeyboard: click.detail === 0, byTouch: isTouch(click)})), {title: `Delete “${title}”; this can be undone`}));
     item.dataset.id = id;
     return item;
   }

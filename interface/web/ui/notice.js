@@ -12,8 +12,11 @@ export class Notice {
   /** @type {NoticeAction | null} */
   #action = null;
   text = '';   // the sentence that is shown
+  #elsewhere = '';   // see `show`
   /** @type {HTMLElement | null} */
   #cameFrom = null;   // what had the focus before a button of the notice
+  /** @type {HTMLElement | null} */
+  #home = null;       // see `show`
 
   /** @param {HTMLElement} element empty; it gets the sentence, the button of the action, and one that closes the notice */
   constructor(element) {
@@ -42,12 +45,16 @@ export class Notice {
    * Show a sentence.
    * @param {string} sentence
    * @param {NoticeAction | null} [action]
-   * @param {{stays?: boolean, focus?: boolean}} [options] `stays`: until it is closed or replaced; true with an action. `focus`:
-   *   move the keyboard focus to the button of the action
+   * @param {{stays?: boolean, focus?: boolean, elsewhere?: string, home?: HTMLElement | null}} [options] `stays`: until it is closed or
+   *   replaced; true with an action. `focus`: move the keyboard focus to the button of the action. `elsewhere`: the sentence while
+   *   another document is open, unless the notice is about the open one. `home`: what gets the focus of a button of the notice that
+   *   is closed, in place of what had it before
    */
-  show(sentence, action = null, {stays = Boolean(action), focus = false} = {}) {
+  show(sentence, action = null, {stays = Boolean(action), focus = false, elsewhere = '', home = null} = {}) {
     clearTimeout(this.#timer);
-    if (!action && document.activeElement === this.button) this.#cameFrom?.focus();
+    if (!action && document.activeElement === this.button) this.#returnFocus();
+    this.#elsewhere = elsewhere;
+    this.#home = home;
     this.#setText(sentence);
     this.#offer(action);
     this.element.classList.add('said');
@@ -57,10 +64,20 @@ export class Notice {
     if (!stays) this.#timer = setTimeout(() => this.clear(), SHOWN_FOR);
   }
 
+  /** Another document is open: close a notice that was about the one before. */
+  documentChanged() {
+    const elsewhere = this.#elsewhere;
+    if (!elsewhere) this.clear();
+    else if (elsewhere !== this.text) this.show(elsewhere, this.#action, {elsewhere, home: this.#home});
+  }
+
+  #returnFocus() { (this.#home ?? this.#cameFrom)?.focus(); }
+
   /** Close the notice. If one of its buttons has the focus, that returns to where it came from. */
   clear() {
     clearTimeout(this.#timer);
-    if (this.element.contains(document.activeElement)) this.#cameFrom?.focus();
+    if (this.element.contains(document.activeElement)) this.#returnFocus();
+    this.#elsewhere = '';
     this.element.classList.remove('said', 'stays');
     this.#setText('');
     this.#offer(null);

@@ -50,6 +50,10 @@ NO_ROOM = """() => {
   IDBObjectStore.prototype.put = function () { throw new DOMException('No room.', 'QuotaExceededError'); };
 }"""
 TAP = "button => button.dispatchEvent(new PointerEvent('click', {bubbles: true, pointerType: 'touch'}))"
+HEAR_FOCUS = """() => {
+  window.focused = [];
+  document.addEventListener('focusin', ({target}) => { focused.push(target.localName); });
+}"""
 SIZE: Any = {"width": 1280, "height": 720}
 PAYLOADS = [
     '<img src=x onerror="window.pwned=1">',
@@ -342,7 +346,16 @@ def test_a_deletion_can_still_be_undone_when_another_document_is_open(tab: Tab, 
     tab.page.wait_for_function("paper.draft.text === 'Two'")
 
 
-@pytest.mark.parametrize("ending", ["undone", "closed", "replaced"])
+def test_a_notice_about_the_open_document_closes_with_it_whatever_it_says(tab: Tab) -> None:
+    tab.type("Two")
+    tab.find("#documents").click()
+    tab.find("#new-document").click()
+    tab.page.evaluate("paper.notice('“Two” is deleted.', {label: 'Undo', run() {}})")
+    tab.choose("Two")
+    expect(tab.find("#notice .sentence")).to_have_text("")
+
+
+@pytest.mark.parametrize("ending", ["undone", "closed", "clicked", "replaced"])
 def test_after_a_deletion_by_keyboard_undo_has_the_focus_which_is_never_lost(tab: Tab, ending: str) -> None:
     tab.type("One")
     tab.find("#documents").click()
@@ -356,16 +369,21 @@ def test_after_a_deletion_by_keyboard_undo_has_the_focus_which_is_never_lost(tab
     said = tab.find("#notice [role=status]").text_content()
     assert said == "“One” is deleted. The button Undo has the focus."
     if ending == "undone":
+        tab.page.evaluate(HEAR_FOCUS)
         tab.page.keyboard.press("Enter")
+        expect(tab.find("#notice .sentence")).to_have_text("“One” is restored.")
+        assert tab.get("focused") == ["textarea"], "it goes there at once"
         expect(tab.find("#document textarea")).to_be_focused()
         assert sorted(tab.names()) == ["One", "Two"]
         return
     if ending == "closed":
         tab.page.keyboard.press("Tab")
         tab.page.keyboard.press("Enter")
+    elif ending == "clicked":
+        tab.find("#notice .dismiss").click()
     else:
         tab.page.evaluate("paper.notice('Another sentence.')")
-    expect(tab.find("#documents")).to_be_focused()
+    expect(tab.find("#document textarea")).to_be_focused()
 
 
 def test_forget_everything_asks_once_and_clears_every_tab(tab: Tab) -> None:
