@@ -1,18 +1,18 @@
 // The sentence of a control or a figure, while it is pointed at, touched or has the focus: one element for the whole page.
 // Screen readers have the sentence as the control's description.
-import {isTextField, make} from './elements.js';
+import {findAll, isTextField, make} from './elements.js';
 import {tipPosition} from '../core/tip_position.js';
 
 const TOOLBARS = '.controls, .column-head, .compare-foot';
-// Coverage is no control, and its figure is what many sentences are about.
-const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab], .cover .sum';
+const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab]';
+const COVERAGE = '.cover .sum';   // its figure is what many sentences are about
 // What a figure of the branches is a part of: its sentence stands beside that, and over no row either.
 const FRAMES = '.cover, .rows';
-const BUTTONS = `${CONTROLS}, .bar :is(button, .button)`;   // beside other figures
+const BUTTONS = `${CONTROLS}, ${COVERAGE}, .bar :is(button, .button)`;   // beside other figures
 const ROWS = `${BUTTONS}, .branch, .more`;
 const HEADER = '.masthead';   // its sentence stands under it, though over names of tabs: else it would be far away
 const OPENING = '[aria-expanded], .onward, #highlights-next';   // what a tap shows would be below its sentence
-const OTHERS = '.branch, .more, .bar :is(button, .button)';   // not covered by the sentence of a control if there is another place
+const OTHERS = `${COVERAGE}, .branch, .more, .bar :is(button, .button)`;   // not covered by the sentence of a control if there is another place
 
 /** @param {EventTarget | null} target */
 const tipped = target => (target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest('[data-tip]')) : null);
@@ -147,11 +147,20 @@ export class Tips {
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
     const {left, top} = tipPosition({
       control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(`${TOOLBARS}, .cover`), beside: frame.matches(FRAMES),
-      controls: owner.closest(HEADER) ? [] : boxes(spared), others: frame.matches(TOOLBARS) ? boxes(OTHERS) : [],
+      controls: owner.closest(HEADER) ? [] : boxes(spared), others: frame.matches(TOOLBARS) ? [...boxes(OTHERS), ...paragraphBoxes()] : [],
       size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
     });
     Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});
   }
+}
+
+/** The boxes of the paragraphs in text boxes, as far as they are not scrolled away. */
+function paragraphBoxes() {
+  return findAll(document, '.mirror').filter(isVisible).flatMap(mirror => {
+    const {top: start, bottom: end} = mirror.getBoundingClientRect();
+    return findAll(mirror, '.mirror-page > div').map(one => one.getBoundingClientRect())
+      .map(({left, top, right, bottom}) => ({left, right, top: Math.max(start, top), bottom: Math.min(end, bottom)})).filter(({top, bottom}) => top < bottom);
+  });
 }
 
 /** Whether something is written in a field. @param {Element} field */

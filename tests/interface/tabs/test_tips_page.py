@@ -146,6 +146,32 @@ def test_the_sentence_of_a_control_covers_no_row(visit: Visit, width: int, heigh
             assert page.evaluate(COVERED, TOOLBARS) == [], (name, scrolled)
 
 
+TEXT_COVERED = """() => {
+  const {left, top, bottom} = document.querySelector('.tip').getBoundingClientRect();
+  const lines = [...document.querySelectorAll('#document .mirror-page > div')].map(one => one.getBoundingClientRect());
+  const end = document.querySelector('#document').getBoundingClientRect();
+  return lines.some(one => left < one.right && top < Math.min(one.bottom, end.bottom) && one.top < bottom);
+}"""
+
+
+@pytest.mark.parametrize("words", [3, 120])
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (911, 512)])
+def test_the_sentence_of_depth_covers_neither_the_text_nor_a_row(
+    visit: Visit, width: int, height: int, words: int
+) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": height})
+    visit.fill("word " * words)
+    visit.wait_until_settled()
+    page.locator("#document textarea").focus()
+    page.keyboard.press("Shift")
+    page.locator("#depth").focus()
+    expect(page.locator(".tip")).to_be_visible()
+    assert page.evaluate(INSIDE)
+    assert page.evaluate(ROWS_COVERED) == 0
+    assert not page.evaluate(TEXT_COVERED)
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_share_coverage_and_authorship_are_explained_over_no_row(visit: Visit, width: int) -> None:
     page, tip = visit.page, visit.page.locator(".tip")
