@@ -170,7 +170,7 @@ function blockElement(block) {
     return make('ul', {}, ...block.items.map(unbroken).map((text, index) => (index === block.right ? make('li', {}, make('strong', {text}), ' (right)') : make('li', {text}))));
   if (block.tag !== 'p') return make(SHEET_HEADINGS[block.tag] ?? 'h4', {text: block.text});
   // In print an address that is cut short would open another run.
-  const links = (block.addresses ?? []).flatMap(href => [' ', make('a', {href, text: href})]);
+  const links = (block.addresses ?? []).flatMap(([href, ariaLabel]) => [' ', make('a', {href, text: href, ariaLabel})]);
   return block.strong ? labelled(`${block.strong}.`, unbroken(block.text), ...links) : make('p', {}, unbroken(block.text), ...links);
 }
 

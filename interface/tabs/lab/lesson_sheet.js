@@ -3,9 +3,9 @@
 import {QUESTIONS, STEPS, experimentLink, pageName, partLink} from './lesson_steps.js';
 
 /**
- * A heading, a paragraph or a list. `strong` stands before the text, `addresses` of the page after it; `right` is the index of
- * the list's right choice.
- * @typedef {{tag: 'h1' | 'h2' | 'h3', text: string} | {tag: 'p', text: string, strong?: string, addresses?: string[]}
+ * A heading, a paragraph or a list. `strong` stands before the text, `addresses` of the page after it, with names for screen readers;
+ * `right` is the index of the list's right choice.
+ * @typedef {{tag: 'h1' | 'h2' | 'h3', text: string} | {tag: 'p', text: string, strong?: string, addresses?: [address: string, name: string][]}
  *   | {tag: 'ul', items: string[], right?: number}} Block
  */
 
@@ -61,7 +61,7 @@ const stepBlocks = (step, number) => [
   {tag: 'p', strong: `What the experiment shows on the page ${pageName(step)}`, text: step.shows},
   {tag: 'p', strong: 'What to notice', text: step.notice},
   {tag: 'p', strong: 'Common misunderstanding', text: step.misunderstanding},
-  {tag: 'p', strong: 'Addresses', text: 'The step, and its experiment:', addresses: [partLink(String(number)), experimentLink(step)]},
+  {tag: 'p', strong: 'Addresses', text: 'The step, and its experiment:', addresses: [[partLink(String(number)), `Step ${number}`], [experimentLink(step), `The experiment of step ${number}`]]},
 ];
 
 /** A text without Markdown's own signs. @param {string} text */
@@ -72,7 +72,7 @@ function markdownOfBlock(block) {
   if (block.tag === 'ul')
     return block.items.map((item, index) => (index === block.right ? `- **${escaped(item)}** (right)` : `- ${escaped(item)}`)).join('\n');
   if (block.tag === 'p')
-    return [block.strong && `**${block.strong}.**`, escaped(block.text), ...(block.addresses ?? []).map(address => `\`${address}\``)].filter(Boolean).join(' ');
+    return [block.strong && `**${block.strong}.**`, escaped(block.text), ...(block.addresses ?? []).map(([address]) => `\`${address}\``)].filter(Boolean).join(' ');
   return `${'#'.repeat(Number(block.tag[1]))} ${escaped(block.text)}`;
 }
 

@@ -493,6 +493,16 @@ def test_no_part_is_wider_than_the_window(tiny: Visit, tiny_page: str, width: in
 
 
 @in_a_browser
+def test_a_screen_reader_hears_what_the_addresses_of_the_sheet_lead_to(tiny: Visit, tiny_page: str) -> None:
+    open_part(tiny, tiny_page, "teacher")
+    links = current(tiny, "a[href^='#']").filter(has_text="#")
+    names = links.evaluate_all("links => links.map(link => link.ariaLabel)")
+    assert names == [name for step in STEPS for name in (f"Step {step}", f"The experiment of step {step}")]
+    shown = links.evaluate_all("links => links.map(link => [link.textContent, link.getAttribute('href')])")
+    assert all(text == address for text, address in shown)
+
+
+@in_a_browser
 def test_all_steps_are_printed_and_from_the_teachers_part_the_sheet_alone(tiny: Visit, tiny_page: str) -> None:
     page = tiny.page
     printed = {"3": [str(step) for step in STEPS], "teacher": ["teacher"], "before": ["before"]}
