@@ -40,7 +40,6 @@ class WriterTab {
     this.element = sheet;
     this.tabKey = find(sheet, '#tab-key');
     this.tabWhileWriting = this.tabKey.textContent ?? '';
-    placeControls(controls);
     this.options = new BranchOptions(controls);
     this.#fillHelp(find(sheet, '#help-dialog'));
     this.columns = new ColumnsPanel(compare, branches);
@@ -64,7 +63,7 @@ class WriterTab {
       tree: () => this.controller.requests.tree(),
       model: header.modelName,
       publicAddress: () => address ?? null,
-      also: () => [controls, branches, tree, compare],
+      also: () => [controls, this.guesses.form, branches, tree, compare],
     }});
     this.draft = this.sheet.draft;
     this.example = new FirstVisitExample({box: this.draft.box, hint: find(controls, '.example-hint')}, example ?? null, detail => this.controller.show(detail));
@@ -101,6 +100,7 @@ class WriterTab {
       under: () => `${this.columns.first ? 'in column 1 ' : ''}${settingsClause({...this.#guessSettings, banned: this.options.bans.ids.length, banned_texts: this.options.bans.texts})}`.trim(),
       documentId: () => this.sheet.library.current?.id ?? '', isVeiled: () => branches.branchView.isVeiled(),
     });
+    placeControls(controls);   // after the parts of the controls are found: one of them is moved out of them
   }
 
   /** @param {HTMLElement} dialog */

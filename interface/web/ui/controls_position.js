@@ -1,30 +1,29 @@
 // Where the controls stand: above the rows, and on a phone below them. They are moved in the document, so that the Tab
 // key and screen readers go through the page as it is seen.
+import {WIDE} from './window_sizes.js';
 import {closestTo} from './events.js';
 
 const PHONE = '(max-width: 760px), (max-height: 440px)';   // upright or sideways; in page.css too
 
 /**
- * Keep the controls first in their card, and on a phone last; the form of a guess, if they have one, is always next to the rows,
- * which it hides.
+ * Keep the controls first in their card, and on a phone last. The form of a guess, if they have one, is always next to the rows,
+ * which it hides: on an upright phone above them, so that text, result and rows are seen together.
  * @param {HTMLElement} controls
  */
 export function placeControls(controls) {
   const card = controls.closest('.card'), block = card && [...card.children].find(child => child.contains(controls));
   if (!block) return;
-  const guess = controls.querySelector('.guess'), phone = matchMedia(PHONE);
+  const guess = controls.querySelector('.guess'), aboveRows = card.querySelector('.guess-above-rows'), phone = matchMedia(PHONE), wide = matchMedia(WIDE);
   const place = () => {
     const focused = document.activeElement;
-    if (phone.matches) {
-      card.append(block);
-      if (guess) controls.prepend(guess);
-    } else {
-      card.prepend(block);
-      if (guess) controls.append(guess);
-    }
+    if (phone.matches) card.append(block);
+    else card.prepend(block);
+    if (guess && aboveRows && !wide.matches) aboveRows.append(guess);
+    else if (guess && phone.matches) controls.prepend(guess);
+    else if (guess) controls.append(guess);
     if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus({preventScroll: true});
   };
-  phone.addEventListener('change', place);
+  for (const size of [phone, wide]) size.addEventListener('change', place);
   place();
   holdSliders(controls, card);
 }

@@ -423,6 +423,25 @@ def test_on_a_phone_the_result_of_a_guess_is_in_sight_and_the_page_does_not_jump
     assert page.evaluate("lowest") == begin
 
 
+def test_on_a_phone_text_result_and_rows_are_seen_together_and_the_text_beside_the_next_guess(phone: Visit) -> None:
+    page, text = phone.page, phone.page.locator("#document textarea")
+    phone.fill(TEXT)
+    wait_for_answer(phone)
+    phone.control("guess-first").check()
+    page.locator("#guess").fill("time")
+    page.locator("#guess-done").tap()
+    said, last = page.locator(".guess-said"), page.locator("#branches .branch").last
+    expect(said).to_contain_text("“time”: ")
+    for seen in (text, said, last):
+        expect(seen).to_be_in_viewport(ratio=1)
+    assert said.bounding_box()["y"] < page.locator("#branches .branch").first.bounding_box()["y"]
+    phone.token(1, 0).tap()
+    expect(page.locator("#guess")).to_be_visible()
+    page.wait_for_timeout(500)
+    for seen in (text, page.locator("#guess-done")):
+        expect(seen).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("by_key", [True, False])
 def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_and_the_score(visit: Visit, by_key: bool) -> None:
     page, form, said = visit.page, visit.page.locator("#controls .guess"), visit.page.locator(".guess-said")
