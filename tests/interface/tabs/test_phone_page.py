@@ -328,6 +328,24 @@ def test_the_name_of_the_rest_of_a_choice_lies_over_no_token(phone: Visit) -> No
     assert all(box["x"] + box["width"] <= name["x"] + 1 for box in boxes)
 
 
+SIGN_LOOKS_AS_TEXT = """leaf => {
+  const {content, color, pointerEvents} = getComputedStyle(leaf, '::after');
+  const remark = document.querySelector('.mini .figures');
+  return content.includes('↓') && pointerEvents === 'none' && color === getComputedStyle(remark).color;
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_sign_that_a_text_goes_on_below_has_the_colour_of_a_remark_and_not_of_a_button(phone: Visit) -> None:
+    leaf = phone.page.locator("#document")
+    phone.fill(" ".join(["The old keeper climbed the stairs again."] * 12))
+    phone.page.wait_for_timeout(300)
+    phone.page.locator("#document textarea").evaluate("box => { box.scrollTop = 0; }")
+    expect(leaf).to_have_attribute("data-goes-on", "")
+    assert leaf.evaluate(SIGN_LOOKS_AS_TEXT)
+
+
 LINES = """element => {
   const lines = document.createRange(), tops = new Set();
   for (const node of element.childNodes) {
