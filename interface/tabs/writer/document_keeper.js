@@ -310,6 +310,7 @@ export class DocumentKeeper {
       return await decodeLink(fragment);
     } catch (error) {
       this.notice.show(/** @type {Error} */ (error).message, null, {stays: true});
+      scrollTo(0, 0);   // where the notice covers nothing
       return null;
     }
   }
@@ -318,9 +319,7 @@ export class DocumentKeeper {
   #showLink(linked) {
     const {instruction, text, name, spans, accepted, history, play} = linked, side = {done: this.#editSteps(linked)};
     this.#openFields({...documentFrom({text, spans, accepted, history, side}), settings: settingsOf(linked)}, linkName({text, name}));
-    // On a phone a notice that stays takes room from the rows: only another model is worth it.
-    const model = this.hooks.model();   // null until the page knows it
-    this.notice.show(this.#linkSentence(linked.model), null, {stays: Boolean(linked.model && model) && linked.model !== model});
+    this.#tellOfLink(linked.model);
     scrollTo(0, 0);   // where the text and its rows are seen
     afterPaint(() => { this.draft.box.scrollTop = 0; });   // the text mirror scrolls a long text to its end
     const done = () => { if (play) this.play(); };
@@ -340,13 +339,17 @@ export class DocumentKeeper {
     return fits && Array.isArray(edits) ? edits.map(edit => ({at: 0, step: {edit, text, pinned: null}})) : [];
   }
 
-  /** @param {string | null} model that the link was made with */
-  #linkSentence(model) {
-    const here = this.hooks.model(), opened = 'The link is open, as a document of its own.';
-    if (!model) return opened;
-    if (model === here) return `${opened} It was made with the same model.`;
-    const other = here ? `; here ${here} goes on with it, so the branches will differ` : '';
-    return `${opened} It was made with ${model}${other}.`;
+  /**
+   * Say that a link is open, and, once the page knows its own model, whether the link was made with another one.
+   * @param {string | null} model that the link was made with
+   */
+  #tellOfLink(model) {
+    const here = this.hooks.model(), opened = 'The link is open, as a document of its own.', id = this.library.current?.id;
+    if (!model || !here) this.notice.show(opened);
+    else if (model === here) this.notice.show(`${opened} It was made with the same model.`);
+    // On a phone a notice that stays takes room from the rows: only another model is worth it.
+    else this.notice.show(`${opened} It was made with ${model}; here ${here} goes on with it, so the branches will differ.`, null, {stays: true});
+    if (model && !here) document.addEventListener('lookahead:ready', () => { if (this.library.current?.id === id) this.#tellOfLink(model); }, {once: true});
   }
 
   /** Wait until no input method composes in the box. */

@@ -27,6 +27,7 @@ STYLE = "\n".join(file.read_text(encoding="utf-8") for file in STYLES)
 MOUNT = importing("""async () => {
   const {mountSheet} = await import('/lookahead/tabs/writer/writer_sheet.js');
   window.applied = [];
+  window.here = 'Here-135M';
   window.settings = {k: 5, depth: 5, seed: 7};
   window.paper = mountSheet({
     element: document.body,
@@ -35,7 +36,7 @@ MOUNT = importing("""async () => {
       applySettings: settings => window.applied.push(settings),
       view: () => ({branches: [{ids: [1]}]}),
       tree: async () => ({root: 0}),
-      model: () => 'Here-135M',
+      model: () => window.here,
       publicAddress: () => window.address ?? null,
     },
   });
@@ -678,6 +679,17 @@ def test_the_instruction_of_a_link_can_be_declined(context: Any, address: str) -
     tab.find("#offer-leave").click()
     assert tab.get("paper.instruction()") is None
     assert "made with There-1B; here Here-135M goes on with it" in tab.said
+
+
+@pytest.mark.parametrize("model", ["Here-135M", "There-1B"])
+def test_the_model_of_a_link_is_named_once_the_page_knows_its_own(tab: Tab, model: str) -> None:
+    tab.page.evaluate("window.here = null")
+    tab.page.evaluate("fragment => { location.hash = fragment; }", pack({"text": "Theirs", "model": model}))
+    tab.page.wait_for_function("paper.draft.text === 'Theirs'")
+    assert tab.said == "The link is open, as a document of its own."
+    tab.page.evaluate("() => { window.here = 'Here-135M'; document.dispatchEvent(new Event('lookahead:ready')); }")
+    assert ("made with the same model" in tab.said) == (model == "Here-135M")
+    assert ("made with There-1B; here Here-135M goes on" in tab.said) == (model == "There-1B")
 
 
 def test_a_link_put_into_the_address_of_an_open_page_opens_too(tab: Tab) -> None:

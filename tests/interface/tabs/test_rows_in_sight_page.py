@@ -332,16 +332,17 @@ def test_on_a_phone_two_rows_are_seen_under_the_text_before_the_page_is_scrolled
 def test_a_link_opened_on_a_phone_begins_with_the_text_and_two_rows(phone: Visit) -> None:
     page, said = phone.page, phone.page.locator("#notice")
     page.set_viewport_size({"width": 390, "height": 664})  # what a phone's browser leaves of 844
+    model = page.locator("#status .sentence").inner_text().split(" · ")[0]
     phone.fill("Before.")
     phone.wait_until_settled()
     for text in ("The old keeper slept.", LONG):
         page.evaluate("scrollTo({top: 9999, behavior: 'instant'})")
-        page.evaluate("fragment => { location.hash = fragment; }", packed({"text": text}))
+        page.evaluate("fragment => { location.hash = fragment; }", packed({"text": text, "model": model}))
         expect(page.locator("#document textarea")).to_have_value(text)
         phone.wait_until_settled()
-        expect(said).to_contain_text("The link is open")
+        expect(said).to_contain_text("It was made with the same model.")
         end = said.bounding_box()["y"] + said.bounding_box()["height"]
-        assert end < page.locator("#document textarea").bounding_box()["y"], "the notice covers neither text nor rows"
+        assert end <= page.get_by_role("tab", name="Write", exact=True).bounding_box()["y"], "it covers nothing below"
         expect(page.locator("#document textarea")).to_be_in_viewport(ratio=1)
         for row in range(2):
             expect(page.locator(f"#branches [data-branch='{row}']").first).to_be_in_viewport(ratio=1)
