@@ -3,6 +3,7 @@
 import {closestTo} from '../web/ui/events.js';
 import {make} from '../web/ui/elements.js';
 import {nameKey} from '../web/core/shortcuts.js';
+import {FINGER} from '../web/ui/window_sizes.js';
 import {spokenQuote} from '../web/core/figures_and_labels.js';
 
 const ROOM = 48;   // pixels that the field is wider than the token
@@ -20,6 +21,7 @@ export class RowEditor {
   #keys = null;
   /** @type {(event: Event) => void} */
   #onScroll = () => {};
+  #closing = new AbortController();   // aborted when the field is closed
 
   /**
    * @param {HTMLElement} root the field is put into it
@@ -71,6 +73,12 @@ export class RowEditor {
     };
     field.focus({preventScroll: true});
     field.select();
+    if (!matchMedia(FINGER).matches) return;
+    // The buttons may be below the window, or below the screen keyboard that the field opens.
+    const showButtons = () => keys.scrollIntoView({block: 'nearest'});
+    this.#closing = new AbortController();
+    visualViewport?.addEventListener('resize', showButtons, {signal: this.#closing.signal});
+    showButtons();
   }
 
   /**
@@ -99,6 +107,7 @@ export class RowEditor {
   close() {
     const field = this.#field;
     this.#field = null;
+    this.#closing.abort();
     this.#onScroll = () => {};
     field?.remove();
     this.#keys?.remove();

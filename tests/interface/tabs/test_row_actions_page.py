@@ -426,6 +426,23 @@ def test_a_finger_has_a_place_to_tap_that_uses_what_was_typed_into_a_row(phone: 
     assert phone.text == TEXT, "a tap that ends the change chooses nothing"
 
 
+def test_the_buttons_of_a_change_are_in_sight_below_the_last_row_and_above_the_screen_keyboard(phone: Visit) -> None:
+    page = phone.page
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    page.evaluate("document.activeElement.blur()")
+    last = page.locator("#branches .branch").last
+    last.evaluate("row => scrollTo(0, scrollY + row.getBoundingClientRect().bottom - innerHeight)")
+    phone.hold(last.locator(".token").first)
+    page.locator("#branches .note .change").tap()
+    field, buttons = page.locator(".row-editor"), page.locator(".row-editor-keys button")
+    for height in (844, 500):
+        page.set_viewport_size({"width": 390, "height": height})
+        page.wait_for_timeout(300)
+        for part in (field, buttons.first, buttons.last):
+            expect(part).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("way", ["button", "swipe", "swipe of another row"])
 def test_a_finger_leaves_a_row_as_it_is_by_a_button_or_by_a_swipe_of_a_row(phone: Visit, way: str) -> None:
     phone.control("depth").fill("20")
