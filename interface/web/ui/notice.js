@@ -105,9 +105,10 @@ export class Notice {
   }
 }
 
-/** Let the page of a phone begin below the notice that stays, which would cover the tabs: see page.css. */
+/** Let the page of a phone begin below the notice that stays at the top of the window, which would cover the tabs: see page.css. */
 function reserveRoom() {
-  const room = Math.max(0, ...findAll(document, '.notice.stays').map(({offsetHeight}) => offsetHeight)), {style} = document.documentElement;
+  const fixed = findAll(document, '.notice.stays').filter(element => getComputedStyle(element).position === 'fixed');
+  const room = Math.max(0, ...fixed.map(({offsetHeight}) => offsetHeight)), {style} = document.documentElement;
   if (room) style.setProperty('--notice-room', `${room}px`);
   else style.removeProperty('--notice-room');
 }

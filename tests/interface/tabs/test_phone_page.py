@@ -233,6 +233,28 @@ def test_a_notice_that_goes_by_itself_lets_a_finger_reach_the_tabs(phone: Visit)
 
 @pytest.mark.browser
 @pytest.mark.slow
+def test_a_notice_of_type_assistant_with_undo_moves_nothing_and_covers_neither_tabs_nor_text_nor_rows(
+    phone: Visit,
+) -> None:
+    page, text = phone.page, phone.page.locator("#chat-text")
+    phone.open_tab("Type assistant")
+    text.fill("Why?")
+    page.locator("#send").click()
+    expect(page.locator("#chat .message")).to_have_count(1)
+    page.locator("#chat-new").click()
+    notice = page.locator(".talking .notice.said")
+    expect(notice).to_contain_text("A new conversation.")
+    covered, tab = notice.bounding_box(), page.get_by_role("tab", name="Write", exact=True).bounding_box()
+    assert tab["y"] + tab["height"] <= covered["y"]
+    assert covered["y"] + covered["height"] <= text.bounding_box()["y"]
+    place = text.bounding_box()
+    notice.locator(".dismiss").click()
+    expect(notice).to_have_count(0)
+    assert text.bounding_box() == place
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 def test_the_help_says_first_what_a_finger_does(phone: Visit) -> None:
     phone.page.locator("#help").click()
     heads = phone.page.locator("#help-dialog h3")
