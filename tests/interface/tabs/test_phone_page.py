@@ -255,6 +255,18 @@ def test_a_notice_of_type_assistant_with_undo_moves_nothing_and_covers_neither_t
 
 @pytest.mark.browser
 @pytest.mark.slow
+def test_the_count_of_words_in_type_assistant_is_seen_whole(phone: Visit) -> None:
+    phone.open_tab("Type assistant")
+    count, bar = phone.page.locator(".talking .count"), phone.page.locator(".talking .bar").first
+    height = bar.bounding_box()["height"]
+    count.evaluate("one => { one.textContent = '1,234 words, 1,023 from rows'; }")
+    assert count.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert count.evaluate("one => getComputedStyle(one).textOverflow") == "clip"
+    assert bar.bounding_box()["height"] == height
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 def test_the_help_says_first_what_a_finger_does(phone: Visit) -> None:
     phone.page.locator("#help").click()
     heads = phone.page.locator("#help-dialog h3")
