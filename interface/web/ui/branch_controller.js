@@ -17,6 +17,7 @@ import {ServerRequests} from '../net/requests.js';
 import {afterPaint, dispatch, onDetail} from './events.js';
 import {find} from './elements.js';
 import {listenToKeysBetween} from './keys_between.js';
+import {showRowsAboveKeyboard} from './screen_keyboard.js';
 import {withCharacterStarts} from '../core/text_words.js';
 
 const MOST_RECORDED = 200;   // characters of an instruction that an accepted piece keeps
@@ -180,6 +181,7 @@ export class BranchController {
     draft.addEventListener('caret', () => this.#onSelection());
     branches.addEventListener('accept', event => this.#accept(/** @type {CustomEvent<AcceptDetail>} */ (event)));
     branches.addEventListener('leave', () => draft.box.focus());
+    showRowsAboveKeyboard(draft.box, branches);
     listenToKeysBetween(branches, {toRows: () => this.goToRows(), toText: () => draft.box.focus()});
     document.addEventListener('lookahead:ready', () => this.#update());
     buttons.pause.addEventListener('click', () => this.#togglePause());

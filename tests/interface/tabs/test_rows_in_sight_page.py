@@ -363,6 +363,28 @@ def test_on_a_phone_the_end_of_a_long_message_and_two_rows_are_seen_together(pho
         expect(box).to_have_value("")
 
 
+@pytest.mark.parametrize("tab", ["Write", *PREFIXES])
+def test_above_the_screen_keyboard_of_a_phone_the_line_of_the_caret_and_two_rows_are_seen(
+    phone: Visit, tab: str
+) -> None:
+    page = phone.page
+    if tab == "Write":
+        phone.type("The old keeper")
+        phone.wait_until_settled()
+        box, branches = page.locator("#document textarea"), page.locator("#branches")
+    else:
+        branches = open_with_rows(phone, tab, SIZES["phone"])
+        box = page.locator(f"#{PREFIXES[tab]}text")
+    page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    box.tap()
+    box.press("End")
+    page.set_viewport_size({"width": 390, "height": 500})
+    for row in range(2):
+        expect(branches.locator(f"[data-branch='{row}']").first).to_be_in_viewport(ratio=0.95)
+    line = box.evaluate("one => one.getBoundingClientRect().top + parseFloat(getComputedStyle(one).paddingTop)")
+    assert line >= -1, "the text has one line"
+
+
 @pytest.mark.parametrize("tab", PREFIXES)
 def test_on_a_phone_three_rows_are_seen_below_the_text_and_the_controls(tiny: Visit, tab: str) -> None:
     branches = open_with_rows(tiny, tab, SIZES["phone"])
