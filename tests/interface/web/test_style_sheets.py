@@ -114,3 +114,9 @@ def test_gradios_own_variables_have_the_same_colours() -> None:
     for name, colour in COLOURS.items():
         values = re.findall(rf"--{name.replace('_', '-')}: (#\w+);", css)
         assert values == [colours(":root")[colour], colours(".dark")[colour]]
+
+
+def test_the_lines_at_the_edges_of_what_can_be_scrolled_have_sharp_ends() -> None:
+    text = (INTERFACE / "web" / "page.css").read_text(encoding="utf-8")
+    covers = re.findall(r"linear-gradient\((?:to \w+, )?var\(--cover\) 50%, ([^()]+)\)", text)
+    assert covers == ["transparent 0"] * 4
