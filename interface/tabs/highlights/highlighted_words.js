@@ -162,8 +162,8 @@ export class HighlightedWords {
   close(focus) {
     const [word] = findAll(this.shown, '[aria-current]');
     if (!word) return;
+    if (focus) this.focusOpened();
     this.#close(word);
-    if (focus) word.focus({preventScroll: true});
   }
 
   /** Focus the word whose branches were opened. Returns whether there is one that did not have the focus. */
@@ -267,7 +267,6 @@ export class HighlightedWords {
   #close(word) {
     markChosen(word, false);
     this.#still = false;
-    this.#bringIntoView(word);
     this.onClose();
   }
 
@@ -277,7 +276,7 @@ export class HighlightedWords {
     for (const other of findAll(this.shown, '[aria-current]')) markChosen(other, false);
     markChosen(word, true);
     this.#moveTabStop(word);
-    // In a low window the branches stand in the place of the details.
+    // In a low window there is no room for the details beside the branches.
     this.#hideDetails();
     this.#still = true;
     // In a small window the text is lower now.

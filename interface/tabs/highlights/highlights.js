@@ -18,6 +18,7 @@ import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {markedEntries, markedWords, replacedPart} from './marked_words.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
+import {WIDE} from '../../web/ui/window_sizes.js';
 import {markedSentence, notableCount, replacementSentence} from './highlight_sentences.js';
 import {markRows, tokenTable} from './token_table.js';
 
@@ -104,7 +105,11 @@ class HighlightsTab {
     this.branches.addEventListener('leave', () => this.words.focusOpened());
     listenToKeysBetween(this.branches, {
       toRows: () => { if (!this.branches.branchView.focus()) this.line.announce(this.#noRowsSentence, {again: true}); },
-      toText: () => { if (!this.words.focusOpened()) this.text.focus(); },
+      toText: () => {
+        if (this.words.focusOpened()) return;
+        this.words.close(false);   // in a wide window the branches stand in the place of the text field
+        this.text.focus();
+      },
     });
     find(this.replaced, 'button').addEventListener('click', ({detail}) => this.words.close(detail === 0));
     document.addEventListener('lookahead:ready', () => this.#analyse());
@@ -186,8 +191,12 @@ class HighlightsTab {
     this.branches.setAttribute('aria-label', part ? `Branches instead of ${spokenQuote(part)}` : 'Branches');
   }
 
-  /** Scroll the page no further than needed to see the place of the rows, or as much of it as fits below the clicked word, which stays in sight. */
+  /**
+   * Where the rows stand below the clicked word, scroll the page no further than needed to see their place, or as much of it as fits
+   * below the word, which stays in sight.
+   */
   #revealBranches() {
+    if (matchMedia(WIDE).matches) return;
     const word = this.words.shown.querySelector('[aria-current]') ?? this.replaced, room = word.getBoundingClientRect().top - ABOVE_WORD;
     const {top, bottom} = (this.replaced.closest('.card') ?? this.branches).getBoundingClientRect();
     scrollBy({top: Math.max(0, Math.min(bottom - innerHeight, room)) + Math.min(0, top)});

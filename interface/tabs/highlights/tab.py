@@ -12,7 +12,7 @@ from interface.tabs.highlights.text_analysis import HighlightsService
 from interface.web.parts import CONTROLS, SHEET, footer_and_script, static_html
 
 FOLDER = Path(__file__).parent
-HINT = "Choose a word of the analysed text to see here how the text could have continued from it."
+HINT = "Choose a word of the analysed text to see how the text could have continued from it."
 
 
 def build(loader: ModelLoader) -> None:
