@@ -14,7 +14,7 @@ import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {LOW, WIDE} from '../web/ui/window_sizes.js';
-import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
+import {SLOWEST_PAINT, afterPaint, atNextAction, dispatch, onDetail} from '../web/ui/events.js';
 import {coverPlaceOf} from '../web/ui/click_cover.js';
 import {announce, announcedIn} from '../web/ui/announce.js';
 import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
@@ -575,20 +575,22 @@ export class BranchView {
    */
   #change(row, piece, typed) {
     const text = replacementText(row.pieces[piece].text, typed);
-    if (!typed) this.refuse(NOTHING_TYPED);
+    if (!typed) this.refuse(NOTHING_TYPED, {stays: true});
     if (text === null) return;
     const detail = editOf(row, piece, text);
     if (!isInert(this.state, row) && dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) {
       this.follow(detail.edit);
       return;
     }
-    this.refuse(detail.because);
+    this.refuse(detail.because, {stays: true});
   }
 
-  /** @param {string} [because] */
-  refuse(because) {
+  /** @param {string} [because] @param {{stays?: boolean}} [options] `stays`: until the next key or press of a button */
+  refuse(because, {stays = false} = {}) {
+    const end = () => this.update({type: 'endRefusal'});
     clearTimeout(this.#refusalTimer);
-    this.#refusalTimer = setTimeout(() => this.update({type: 'endRefusal'}), REFUSAL_TIME);
+    if (stays) atNextAction(end);
+    else this.#refusalTimer = setTimeout(end, REFUSAL_TIME);
     this.update({type: 'refuse', because});
   }
 }

@@ -630,6 +630,10 @@ def test_a_token_is_not_changed_to_a_banned_word_and_the_page_says_so(visit: Vis
     wait_until_announced(visit, f"Nothing was changed: “{word}” is banned. To use it, first choose it beside “Never:”")
     expect(edited).to_have_count(0)
     assert visit.pieces(2) == before
+    visit.page.wait_for_timeout(3000)
+    expect(visit.page.locator("#branches .note")).to_contain_text("is banned.")
+    press(visit, "Shift")
+    expect(visit.page.locator("#branches .note")).not_to_contain_text("is banned.")
     chip.click()
     expect(chip).to_have_count(0)
     visit.wait_until_settled()
