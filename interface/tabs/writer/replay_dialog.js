@@ -19,7 +19,7 @@ export function replayDialog(dialog, {keeper, share}) {
   on('#replay-html', () => keeper().exportReplay('html'));
   on('#replay-json', () => keeper().exportReplay('json'));
   on('#replay-link', () => {
-    dialog.close();
+    player?.pause();
     share();
   });
   return () => {

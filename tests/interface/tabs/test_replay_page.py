@@ -174,6 +174,9 @@ def test_a_replay_link_opens_and_plays(visit: Visit, instruction: str) -> None:
     link = visit.page.locator("#share-link").input_value()
     assert len(link) <= 8192
     visit.page.keyboard.press("Escape")
+    expect(visit.page.locator("#share-dialog")).to_be_hidden()
+    expect(visit.page.locator("#replay-dialog")).to_be_visible()
+    visit.page.keyboard.press("Escape")
     visit.page.locator("#documents").click()
     visit.page.locator("#new-document").click()
     visit.page.evaluate("link => { location.hash = new URL(link).hash; }", link)
