@@ -41,13 +41,14 @@ export const AT_MOST = '≤: at most so much. Top-p keeps more tokens here than 
 const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need temperature 1 and top-p 1.';
 
 /**
- * What to do for odds of words, where they are chosen and only the view, the temperature or top-p makes them odds of tokens; else empty.
+ * What to do for odds of words, where they are chosen and the view, a word to steer by, the temperature or top-p makes them odds of
+ * tokens; else empty.
  * @param {RowSettings} settings as they are chosen
  * @param {string} view the name of the view
  */
 export function wordsNeed({odds, mode, towards, avoid, temperature = 1, top_p: topP = 1}, view) {
-  if (odds !== 'words' || mode !== 'likely' || towards || avoid) return '';
-  const step = view !== 'rows' ? 'choose Rows' : temperature !== 1 ? 'temperature 1' : topP < 1 ? 'top-p 1' : '';
+  if (odds !== 'words' || mode !== 'likely') return '';
+  const step = view !== 'rows' ? 'choose Rows' : towards || avoid ? 'no word to steer by' : temperature !== 1 ? 'temperature 1' : topP < 1 ? 'top-p 1' : '';
   return step && `For odds of words: ${step}.`;
 }
 
