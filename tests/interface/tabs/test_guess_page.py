@@ -442,6 +442,17 @@ def test_on_a_phone_text_result_and_rows_are_seen_together_and_the_text_beside_t
         expect(seen).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.parametrize("guess", ["the", "extraordinarily"])
+def test_in_the_window_of_a_laptop_the_result_of_a_guess_moves_no_row(visit: Visit, guess: str) -> None:
+    page, form = visit.page, visit.page.locator("#controls .guess")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    before = form.bounding_box()
+    page.locator("#guess").fill(guess)
+    page.locator("#guess").press("Enter")
+    expect(page.locator(".guess-said")).to_contain_text("Alt+↓")
+    assert form.bounding_box() == before, "the rows below stay where they are"
+
+
 @pytest.mark.parametrize("by_key", [True, False])
 def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_and_the_score(visit: Visit, by_key: bool) -> None:
     page, form, said = visit.page, visit.page.locator("#controls .guess"), visit.page.locator(".guess-said")
