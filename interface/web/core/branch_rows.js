@@ -105,12 +105,12 @@ export function shapeRows(view, settings = {}, pinned = null, growing = false) {
   if (pin && top === pin) setShares([...shown, pin], [pin]);
   const certain = shown.every(row => !row.share.atLeast), rows = shown.filter(row => row !== top);
   // Lower bounds say little of which word is likelier: the server's order does.
-  if (certain || wanted.order !== 'share') rows.sort(comparing(wanted.order));
-  if (top) rows.unshift(top);
+  const ordered = certain || wanted.order !== 'share' ? inOrder(rows, wanted.order) : rows;
+  if (top) ordered.unshift(top);
   return {
-    rows, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
+    rows: ordered, wanted, given: view.given || '', count: shown.length, coverage, without: bannedTokens(view, wanted),
     rest: {p: 1 - coverage.p, atLeast: coverage.bound, ...(coverage.atLeast ? {bound: true} : {})}, firsts: shown.every(row => row.apart === 1),
-    others: words ? otherWords(view, rows, 1 - coverage.p) : otherBeginnings(view, rows, odds).filter(({odds: {p}}) => p > 0 || !excludes),
+    others: words ? otherWords(view, ordered, 1 - coverage.p) : otherBeginnings(view, ordered, odds).filter(({odds: {p}}) => p > 0 || !excludes),
     word: view.word, growing,
     wordError: words ? Math.max(0, ...shown.map(row => (row.share.atLeast ? 0 : row.next_word?.error ?? 0))) : null,
   };
@@ -324,6 +324,18 @@ function placePinned(shown, pin, growing) {
 function lengthened({figures, branch: {next_word: word}}, pin) {
   const branch = word ? {...pin.branch, next_word: word} : pin.branch;
   return {...pin, branch, figures: [...figures, ...pin.figures.slice(figures.length)], extra: false};
+}
+
+/**
+ * The rows in an order. In the order of shares, a changed row stays where the row stood that it replaces.
+ * @param {Row[]} rows in the order of the view
+ * @param {string} order
+ */
+function inOrder(rows, order) {
+  const stays = (/** @type {Row} */ {branch}) => order === 'share' && Boolean(branch.edited);
+  const ordered = rows.filter(row => !stays(row)).sort(comparing(order));
+  rows.forEach((row, index) => { if (stays(row)) ordered.splice(index, 0, row); });
+  return ordered;
 }
 
 /** @type {(order: string) => (one: Row, other: Row) => number} */

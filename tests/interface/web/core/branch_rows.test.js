@@ -545,6 +545,16 @@ test('the pieces of a word and of a change are marked, and such rows are never c
   assert.deepEqual([first.ids, second.ids], view.branches.map(branch => branch.ids));
 });
 
+test('in the order of shares a changed row stays in the place of the row that it replaces', () => {
+  const view = viewOf([likeliest([], 3)[2], likeliest([], 1)[0], likeliest([], 2)[1]].map(path => pathOf([path], 2)), {k: 3, mode: 'likely'});
+  const [last, first, middle] = view.branches;
+  const shown = order => shapeRows(view, {order}).rows.map(({branch}) => branch);
+  assert.deepEqual(shown('share'), [first, middle, last]);
+  last.edited = [0, 1];
+  assert.deepEqual(shown('share'), [last, first, middle]);
+  assert.deepEqual(shown('path'), [first, middle, last]);
+});
+
 test('a view is of one word to go towards or to avoid, and a search is not cut to fewer rows', () => {
   const paths = [pathOf(likeliest([], 1), 4), pathOf(likeliest([], 2).slice(1), 4)], view = viewOf(paths, {k: 2, depth: 4, mode: 'likely'});
   assert.ok(coversSettings(view, {towards: '', avoid: ''}));
