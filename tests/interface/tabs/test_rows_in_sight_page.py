@@ -580,7 +580,7 @@ def test_in_a_low_window_the_mark_of_an_example_covers_no_word_above_the_rows(ti
         assert apart or one["y"] + one["height"] <= box["y"] or box["y"] + box["height"] <= one["y"]
 
 
-def test_on_a_projector_three_rows_are_seen_below_more_settings(tiny: Visit) -> None:
+def test_on_a_projector_three_rows_and_the_coverage_are_seen_below_more_settings(tiny: Visit) -> None:
     page = tiny.page
     page.set_viewport_size({"width": 911, "height": 512})
     tiny.fill("The keeper saw")
@@ -588,6 +588,8 @@ def test_on_a_projector_three_rows_are_seen_below_more_settings(tiny: Visit) -> 
     tiny.control("mode")
     page.evaluate("scrollTo(0, 0)")
     assert page.locator("#branches").evaluate(SEEN) >= 3
+    for part in (".sum .held", ".sum .of", ".stack"):
+        expect(page.locator(f"#coverage {part}")).to_be_in_viewport(ratio=1)
     for control in page.locator("#controls .settings-row").locator("select, input").locator("visible=true").all():
         box = control.bounding_box()
         assert control.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 12
