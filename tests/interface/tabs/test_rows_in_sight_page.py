@@ -563,6 +563,9 @@ def test_in_a_low_window_the_fork_is_named_and_explained_above_the_rows(tiny: Vi
     assert abs(figure["y"] - name.bounding_box()["y"]) < 4, "on one line"
     name.focus()
     expect(page.locator(".tip")).to_contain_text("it goes on in several ways")
+    page.locator("#branches .token").nth(1).hover()
+    expect(page.locator("#branches .actions .change")).to_be_visible()
+    expect(page.locator("#coverage .figure-name")).to_have_css("visibility", "hidden")  # a button lies over its end
     page.set_viewport_size({"width": 1280, "height": 800})
     expect(name).to_be_hidden()
     expect(page.locator("#branches .marks .unforked")).to_be_in_viewport(ratio=1)
