@@ -526,6 +526,20 @@ def test_as_many_columns_stand_side_by_side_as_the_window_has_room_for(
     compare.page.set_viewport_size({"width": 1280, "height": 720})
 
 
+def test_a_row_of_a_column_that_is_cut_by_two_pixels_has_the_sign_too(compare: Compare) -> None:
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    row = compare.branches(1).locator(".branch").first
+    row.evaluate("""row => {
+      const tokens = row.querySelector('.tokens'), last = tokens.lastElementChild;
+      last.style.width = `${tokens.getBoundingClientRect().right + 1.5 - last.getBoundingClientRect().left}px`;
+      row.parentElement.style.minHeight = '50rem';  // rows are measured when their size changes
+    }""")
+    expect(row.locator(".onward")).to_be_visible(timeout=3000)
+    compare.branches(1).locator(".rows").evaluate("rows => { rows.style.minHeight = ''; }")
+
+
 def test_each_column_shows_its_coverage_and_how_to_read_on_in_long_rows(compare: Compare) -> None:
     compare.page.set_viewport_size({"width": 1280, "height": 720})
     compare.page.locator("#depth").fill("20")
