@@ -10,6 +10,7 @@ const MOST_TIMES = 100_000;   // larger ratios are shown as more than this
 const FEW_WORDS = 2;           // before a word: of what follows them the model knows little
 const NOTABLE_TIMES = 10;      // a word is marked at first where the model's first choice was so many times likelier, or more
 const NEARLY = 1.5;            // a first choice that is fewer times likelier is hardly likelier
+export const BIT_OF_LOSS = ` (${formatPercent({p: 0.5})} is 1 bit)`;
 const NOT_PREDICTED = 'No text comes before it, so the model did not predict it.';
 
 /** @param {number} logprob */
@@ -215,17 +216,18 @@ export function chanceFigure({rank, text, begun, entry: {loss, token}}) {
 const inBits = nats => `${bitsOfNats(nats).toFixed(2)} bits`;
 
 /**
- * One line: the rank of the word among the model's choices, its odds, loss and entropy. Of a character of several tokens
- * the odds are those of all its tokens, and the rank is that of one.
+ * One line: the odds of the word, its loss, its rank among the model's choices, and the entropy. Of a character of several
+ * tokens the odds are those of all its tokens, and the rank is that of one.
  * @param {HighlightEntry} entry
+ * @param {string} [meaning] of a bit of loss, after it; not for a screen reader, which would say it at each word
  */
-export function wordSummary({ids, place, loss, rank, entropy, seen_from: from, token}) {
+export function wordSummary({ids, place, loss, rank, entropy, seen_from: from, token}, meaning = '') {
   if (rank === null) return `${quotedText(token)}: ${NOT_PREDICTED}`;
   const share = loss === null ? 'impossible' : formatPercent(oddsOf(-loss)), choice = `choice ${formatNumber(rank)}`;
-  const figure = loss === null ? '' : ` · loss ${inBits(loss)}`, spread = ` · entropy ${inBits(entropy ?? 0)}`;
+  const figure = loss === null ? '' : ` · loss ${inBits(loss)}${meaning}`, spread = ` · entropy ${inBits(entropy ?? 0)}`;
   const seen = from ? ` · read from character ${formatNumber(from + 1)} on` : '';
-  if (ids.length === 1) return `${quotedText(token)}: ${choice}, ${share}${figure}${spread}${seen}`;
-  return `${quotedText(token)}: ${share}${figure} · token ${place + 1} of its ${ids.length}: ${choice}${spread}${seen}`;
+  const part = ids.length === 1 ? '' : `token ${place + 1} of its ${ids.length}: `;
+  return `${quotedText(token)}: ${share}${figure} · ${part}${choice}${spread}${seen}`;
 }
 
 /**

@@ -6,6 +6,7 @@ import {explain} from '../../web/ui/tips.js';
 import {findAll, make, spokenAs} from '../../web/ui/elements.js';
 
 const MOST = 2000;   // rows
+const UNITS = 'Loss, the surprise, and entropy are in bits: a chance of 50\u00a0% is a loss of 1 bit, one of 0.1\u00a0% a loss of 10.';
 /** @type {[text: string, meaning: string, className?: string][]} */
 const HEADS = [
   ['Start', 'Start: how many characters stand before the token.'],
@@ -50,6 +51,7 @@ export function markRows(table, entries, marked) {
 export function tokenTable({entries}) {
   const head = make('tr', {}, ...HEADS.map(([text, meaning, className = '']) => make('th', {className, scope: 'col'}, explain(make('span', {text}), meaning))));
   const made = make('table', {}, make('thead', {}, head), make('tbody', {}, ...entries.slice(0, MOST).map(tableRow)));
-  if (entries.length > MOST) made.prepend(make('caption', {text: `The first ${formatNumber(MOST)} of ${formatNumber(entries.length)} tokens.`}));
+  const part = entries.length > MOST ? `The first ${formatNumber(MOST)} of ${formatNumber(entries.length)} tokens. ` : '';
+  made.prepend(make('caption', {text: part + UNITS}));
   return made;
 }

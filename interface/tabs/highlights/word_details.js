@@ -2,7 +2,7 @@
 // figures are wanted, odds, and what an alternative does to the person's next words.
 /** @import {Alternative, AlternativeFit, HighlightEntry, MarkedWord} from '../../web/core/types.d.ts' */
 import {formatPercent} from '../../web/core/figures_and_labels.js';
-import {alternativeLabel, beginningSentence, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
+import {BIT_OF_LOSS, alternativeLabel, beginningSentence, fitMeaning, fitPhrase, followingSentence, headline, isWritten, oddsAfterAlternative, wordSummary} from './highlight_sentences.js';
 import {make, setAttribute} from '../../web/ui/elements.js';
 
 /**
@@ -18,7 +18,7 @@ export function paintWordDetails(element, entry, fits, {text: word = entry.token
   const known = fits?.find(({own}) => own !== null);
   const title = make('div', {className: 'headline', text: headline(entry, word, begun, given), dir: 'auto'});
   const why = beginningSentence(entry, before, begun);
-  element.replaceChildren(title, make('ol', {}, ...rows), ...(why ? [make('p', {className: 'beginning', text: why})] : []), make('p', {className: 'summary', text: wordSummary(entry)}));
+  element.replaceChildren(title, make('ol', {}, ...rows), ...(why ? [make('p', {className: 'beginning', text: why})] : []), make('p', {className: 'summary', text: wordSummary(entry, BIT_OF_LOSS)}));
   if (known) {
     element.append(make('p', {className: 'meaning', text: fitMeaning(known)}));
     const text = followingSentence({following: known.following, own: known.own ?? 0});

@@ -650,6 +650,7 @@ def test_the_table_has_the_figures_of_every_token_and_the_underline_its_entropy(
     visit.page.locator("#highlights-with-figures").check()
     visit.page.locator(".read .figures summary").click()
     rows = visit.page.locator(".read tbody tr")
+    expect(visit.page.locator(".read caption")).to_contain_text("a chance of 50\u00a0% is a loss of 1 bit")
     browsers.expect(rows).to_have_count(len(found.entries))  # made when the browser says that it was opened
     for row, entry in list(zip(rows.all(), found.entries, strict=True))[:6]:
         cells = [cell.strip() for cell in row.locator("td").all_inner_texts()]
@@ -803,10 +804,11 @@ def test_a_character_of_several_tokens_shows_its_own_probability_and_that_of_its
         "alternatives": alternatives,
     }  # fmt: skip
     line, verdicts = tiny.page.evaluate(TOLD, entry)
-    assert line.replace("\u00a0", " ") == "“🦊”: 10 % · loss 3.32 bits · token 2 of its 3: choice 2 · entropy 2.16 bits"
+    loss = "loss 3.32 bits (50 % is 1 bit)"
+    assert line.replace("\u00a0", " ") == f"“🦊”: 10 % · {loss} · token 2 of its 3: choice 2 · entropy 2.16 bits"
     assert verdicts == ["…", "as written", "…"], "it is the token of that place that was written there"
     line, verdicts = tiny.page.evaluate(TOLD, entry | {"token": " fox", "ids": [9], "place": 0, "rank": 3})
-    assert line.replace("\u00a0", " ") == "“fox”: choice 3, 10 % · loss 3.32 bits · entropy 2.16 bits"
+    assert line.replace("\u00a0", " ") == f"“fox”: 10 % · {loss} · choice 3 · entropy 2.16 bits"
     assert verdicts == ["…", "…", "as written"]
 
 

@@ -13,12 +13,13 @@ const alternatives = entry => said(sentences.alternativesSentence(entry));
 const entry = {ids: [12], place: 0, loss: Math.log(4), rank: 3, entropy: 2.345, seen_from: 0, token: ' keeper', end: 10, word: [3, 10]};
 
 test('the summary of a word has its choice, odds, loss and entropy', () => {
-  assert.equal(summary(entry), '“keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits');
-  assert.equal(summary({...entry, rank: 1234}), '“keeper”: choice 1,234, 25 % · loss 2.00 bits · entropy 3.38 bits');
+  assert.equal(summary(entry), '“keeper”: 25 % · loss 2.00 bits · choice 3 · entropy 3.38 bits');
+  assert.equal(summary({...entry, rank: 1234}), '“keeper”: 25 % · loss 2.00 bits · choice 1,234 · entropy 3.38 bits');
+  assert.equal(said(sentences.wordSummary(entry, sentences.BIT_OF_LOSS)), '“keeper”: 25 % · loss 2.00 bits (50 % is 1 bit) · choice 3 · entropy 3.38 bits');
 });
 
 test('a word that the model excludes is impossible', () => {
-  assert.equal(summary({...entry, loss: null}), '“keeper”: choice 3, impossible · entropy 3.38 bits');
+  assert.equal(summary({...entry, loss: null}), '“keeper”: impossible · choice 3 · entropy 3.38 bits');
 });
 
 test('of a character of several tokens the odds are of all, the choice of one', () => {
@@ -122,7 +123,7 @@ test('a screen reader says the details of a word without definitions, and signs 
   const word = {entry: {...expected(','), rank: 3}, text: ' keeper', begun: '', before: 9};
   const plain = sentences.spokenDetails(word, [], false), figures = sentences.spokenDetails(word, [], true);
   assert.equal(plain, 'The model expected “comma”; your word “keeper” was its 3rd choice. Alternatives: comma.');
-  assert.equal(figures.replaceAll('\u00a0', ' '), 'The model expected “comma”; your word “keeper” was its 3rd choice. “keeper”: choice 3, 25 % · loss 2.00 bits · entropy 3.38 bits. Alternatives: comma, 20 %.');
+  assert.equal(figures.replaceAll('\u00a0', ' '), 'The model expected “comma”; your word “keeper” was its 3rd choice. “keeper”: 25 % · loss 2.00 bits · choice 3 · entropy 3.38 bits. Alternatives: comma, 20 %.');
 });
 
 test('a screen reader says the alternatives of a token one by one, signs by their names, and where a word may be longer', () => {
