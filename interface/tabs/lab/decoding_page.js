@@ -9,7 +9,7 @@ import {ExperimentPage, elementsOf} from './experiment_page.js';
 import {NO_PLOTS, PlotList} from './plots.js';
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {TreeFocus} from '../../web/ui/tree_focus.js';
-import {LEGIBLE, READABLE} from '../../web/core/tree_scale.js';
+import {READABLE_LOW} from '../../web/core/tree_scale.js';
 import {TreeViewport} from '../../web/ui/tree_viewport.js';
 import {decodingLayout, decodingSvg, decodingTree, nodeSentence} from './decoding_tree.js';
 import {downloadFile, find, findAll} from '../../web/ui/elements.js';
@@ -29,7 +29,7 @@ const TITLE = 'The texts of all decoding methods as a tree';
 const NO_PICTURE = 'The picture could not be saved; try SVG.';
 const DRAWS = 10_000;
 const PLOT_INTERVAL = 500;   // milliseconds between two drawings of the plot while tokens are drawn
-const TREE_HEIGHT = 560;     // pixels that the whole tree fits into, unless its letters become too small; Fit makes them smaller
+const TREE_HEIGHT = 560;     // pixels that the whole tree fits into, unless its letters become too small
 const NEAR = 0.85;          // of the picture's height: the prompt and the first token of a text are seen together
 /** @type {Record<string, import('./run_link.js').FieldKind>} */
 const KINDS = {
@@ -69,7 +69,7 @@ class DecodingPage extends ExperimentPage {
     this.next = find(result, '.next');
     this.picture = find(result, '.tree');
     this.viewport = new TreeViewport(this.picture, find(this.picture, 'svg', SVGSVGElement), {
-      height: TREE_HEIGHT, largest: 1, onScale: scale => this.picture.classList.toggle('small-letters', scale < READABLE),
+      height: TREE_HEIGHT, largest: 1, least: READABLE_LOW,
     });
     this.viewport.connect(find(result, '.zooms'));
     this.items = new DecodingItems(this.picture);
@@ -238,8 +238,8 @@ class DecodingPage extends ExperimentPage {
   /** Which paths the tree shows. @returns {Shown} */
   get #shown() { return /** @type {Shown} */ (Object.fromEntries(this.switches.map(({value, checked}) => [value, checked]))); }
 
-  /** Columns are closer where all words can be read then at *Fit*. */
-  get #measures() { return {widthOf: measuredWidth, room: this.viewport.area.width / LEGIBLE - 1}; }
+  /** Columns are closer where the whole tree is in view then at *Fit*. */
+  get #measures() { return {widthOf: measuredWidth, room: this.viewport.area.width / READABLE_LOW - 1}; }
 
   #svg() {
     const {prompt} = this.run ?? {};

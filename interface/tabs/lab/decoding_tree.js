@@ -146,9 +146,9 @@ function linkPaths(link, shown, colours) {
 function nodeGroup(laid, colours) {
   const node = /** @type {DecodingNode} */ (laid.node), at = textPositions(laid), ink = node.methods.size || node.state === 'typed' ? colours.ink : colours.soft;
   const halo = `stroke="${colours.paper}" stroke-width="3" stroke-linejoin="round" paint-order="stroke"`;
-  const label = `<text x="${pixels(at.x)}" y="${pixels(at.label)}" font-family="Georgia, serif" font-size="${LABEL_SIZE}" fill="${ink}" ${halo} xml:space="preserve">${escapeXml(laid.label)}</text>`;
+  const label = `<text x="${pixels(at.x)}" y="${pixels(at.label)}" font-family="Georgia, serif" fill="${ink}" ${halo} xml:space="preserve">${escapeXml(laid.label)}</text>`;
   const figure = laid.figure && `<text x="${pixels(at.x)}" y="${pixels(at.figure)}" font-family="system-ui, sans-serif" font-size="${FIGURE_SIZE}" fill="${colours.soft}" ${halo}>${escapeXml(laid.figure)}</text>`;
   // The whole area of the node takes the pointer, not only its letters.
   const area = `<rect x="${pixels(laid.x)}" y="${pixels(laid.y - laid.height / 2)}" width="${pixels(laid.width)}" height="${pixels(laid.height)}" fill="none" pointer-events="all"/>`;
-  return `<g data-key="${node.key}"><title>${escapeXml(node.key ? nodeSentence(node) : 'The prompt')}</title>${area}${label}${figure}</g>`;
+  return `<g data-key="${node.key}" font-size="${LABEL_SIZE}"><title>${escapeXml(node.key ? nodeSentence(node) : 'The prompt')}</title>${area}${label}${figure}</g>`;
 }

@@ -2,7 +2,7 @@
 /** @import {BranchViewElement, Choice, ChoiceSource, DrawnRow, DrawnView, LaidNode, StoredSettings, TreeNode} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
-import {LEGIBLE_TREE, READABLE, READABLE_LOW} from '../../web/core/tree_scale.js';
+import {READABLE, READABLE_LOW} from '../../web/core/tree_scale.js';
 import {SeenViews} from '../../web/core/seen_views.js';
 import {TreeInput} from './tree_input.js';
 import {TreePainter} from './tree_painter.js';
@@ -80,7 +80,7 @@ export class TreeView extends EventTarget {
     const scroll = find(panel, '.tree-scroll');
     this.viewport = new TreeViewport(scroll, this.svg, {
       onResize: () => this.#schedule(), onScale: scale => scroll.classList.toggle('crowded', this.painter.hideCrowdedTexts(scale)), anchor: () => this.#anchor(),
-      legible: LEGIBLE_TREE, readable: leastReadable,
+      readable: leastReadable,
     });
     this.viewport.connect(find(panel, '.zooms'));
     this.input = new TreeInput(this.svg, {painter: this.painter, viewport: this.viewport, actions: {

@@ -4,10 +4,9 @@
 
 export const LEAST = 0.01;      // the smallest scale: all of a long session is seen
 export const READABLE = 0.924; // the least scale before *Fit* is pressed: odds have 12 pixels; a larger drawing is scrolled
-/** That of the tree of the Write tab in a low window, whose letters keep 12 pixels. */
+/** That of the tree of the Write tab in a low window, and the least at *Fit* in Decoding: letters keep 12 pixels in both. */
 export const READABLE_LOW = 0.75;
-export const LEGIBLE = 0.5;    // below it, labels have less than 8 pixels: boxes are drawn instead
-export const LEGIBLE_TREE = 0.6; // the same for the tree of the Write tab, whose letters keep 12 pixels: below it, they have no room
+export const LEGIBLE = 0.6;    // below it, letters, which keep 12 pixels, have no room: boxes are drawn instead
 export const LARGEST = 2;      // letters as large as a class can read from the back row
 const MOST_SPREAD = 2.5;       // times the distances that the labels need
 

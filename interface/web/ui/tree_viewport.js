@@ -20,9 +20,9 @@ export class TreeViewport {
   /** @type {number | undefined} */
   #height;
   #largest;
+  #least;
   #onScale;
   #anchor;
-  #legible;
   #readable;
   #chosen = false;    // whether a person has chosen the scale
   #fits = false;      // whether all is to be seen, however small
@@ -33,23 +33,23 @@ export class TreeViewport {
    * @param {HTMLElement} scroll
    * @param {SVGElement} svg the drawing; another one may take its place
    * @param {{
-   *   onResize?: () => void, onScale?: (scale: number) => void, height?: number, largest?: number, legible?: number,
+   *   onResize?: () => void, onScale?: (scale: number) => void, height?: number, largest?: number, least?: number,
    *   readable?: () => number, anchor?: () => {x: number, y: number} | null,
    * }} [options]
    *   `onResize`: called when the area has another size; `onScale`: called when the drawing is shown, with its scale;
    *   `height`: pixels that a drawing is fitted into where the area is as high as the drawing; `largest`: the largest scale of
-   *   a drawing that is fitted; `legible`: the smallest scale at which words are drawn; `readable`: the smallest scale until
-   *   *Fit* is pressed; `anchor`: a point of the drawing that the buttons zoom around while it is seen; null if there is none
+   *   a drawing that is fitted; `least`: the smallest at *Fit*; `readable`: the smallest until it is pressed; `anchor`: a point of
+   *   the drawing that the buttons zoom around while it is seen; null if there is none
    */
   constructor(scroll, svg, {
-    onResize = () => {}, onScale = () => {}, height, largest = LARGEST, legible = LEGIBLE, readable = () => READABLE, anchor = () => null,
+    onResize = () => {}, onScale = () => {}, height, largest = LARGEST, least = LEAST, readable = () => READABLE, anchor = () => null,
   } = {}) {
     this.scroll = scroll;
     this.svg = svg;
     this.#onScale = onScale;
     this.#height = height;
     this.#largest = largest;
-    this.#legible = legible;
+    this.#least = least;
     this.#readable = readable;
     this.#anchor = anchor;
     scroll.addEventListener('wheel', event => this.#onWheel(event), {passive: false});
@@ -73,7 +73,7 @@ export class TreeViewport {
   get area() { return {width: this.scroll.clientWidth, height: this.#height ?? this.scroll.clientHeight}; }
 
   /** Whether the drawing is too small for words: boxes are drawn instead. */
-  get isTooSmall() { return this.scale < this.#legible; }
+  get isTooSmall() { return this.scale < LEGIBLE; }
 
   /** Zoom by the buttons of a group. @param {HTMLElement} zooms */
   connect(zooms) {
@@ -97,7 +97,7 @@ export class TreeViewport {
     this.#apply();
   }
 
-  /** Show all of the drawing, also of what it becomes, and scroll the page so that it is in the window. */
+  /** Show all of the drawing, as far as the least scale allows, also of what it becomes; scroll the page so that it is in the window. */
   fit() {
     this.#fits = true;
     this.#chosen = false;
@@ -143,7 +143,7 @@ export class TreeViewport {
   #follow() {
     const {area} = this;
     if (this.#chosen || !this.#drawing || !area.width) return;
-    this.scale = fittingScale(this.#drawing, area, this.#fits ? LEAST : this.#readable(), this.#largest);
+    this.scale = fittingScale(this.#drawing, area, this.#fits ? this.#least : this.#readable(), this.#largest);
     this.#apply();
   }
 
@@ -153,6 +153,7 @@ export class TreeViewport {
     this.svg.style.height = `${height * this.scale}px`;
     this.svg.style.setProperty('--scale', String(this.scale));
     this.scroll.classList.toggle('small', this.isTooSmall);
+    this.scroll.classList.toggle('smallest', this.scale <= this.#least);
     this.#onScale(this.scale);
     markCropped(this.scroll);
   }
