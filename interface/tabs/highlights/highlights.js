@@ -11,6 +11,7 @@ import {withTimeout} from '../../web/net/requests.js';
 import {dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample, offerWrittenText} from '../../web/ui/example_button.js';
 import {find, make, setSpokenText} from '../../web/ui/elements.js';
+import {followHiddenText} from '../../web/ui/hidden_text.js';
 import {listenToKeysBetween} from '../../web/ui/keys_between.js';
 import {noRowsSentence} from '../../web/core/branch_sentences.js';
 import {formatCount, spokenQuote, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
@@ -124,6 +125,7 @@ class HighlightsTab {
     });
     offerExample(this.source, {holds: () => this.text.value, fill: () => fillField(this.text, EXAMPLE), field: this.text, changes: [this.text]});
     offerWrittenText(this.source, this.text);
+    followHiddenText(this.text);
     this.words.listen();
     this.#analyse();
   }

@@ -7,6 +7,7 @@ import {beginningOf} from '../../web/core/text_words.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
 import {find, findAll, scrollBehavior} from '../../web/ui/elements.js';
+import {followHiddenText} from '../../web/ui/hidden_text.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {lineElements} from './token_boxes.js';
 import {listenToBoxKeys, moveTabStop, scrollWholeInto} from './box_keys.js';
@@ -65,6 +66,7 @@ class InternalsTab {
 
   start() {
     this.text.addEventListener('input', () => this.#changed());
+    followHiddenText(this.text);
     this.conversation.addEventListener('change', () => this.#changed());
     for (const choice of findAll(this.source, '[name=internals-kind]')) choice.addEventListener('change', () => this.#onKind());
     find(this.source, '.take').addEventListener('click', () => this.#takeConversation());

@@ -3,6 +3,7 @@
 /** @import {FieldKind, Run} from './run_link.js' */
 import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {copyText, find, findAll, make, scrollBehavior} from '../../web/ui/elements.js';
+import {followHiddenText} from '../../web/ui/hidden_text.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {progressRequests} from '../../web/ui/progress_requests.js';
 import {publicAddress} from '../../web/core/public_address.js';
@@ -63,6 +64,7 @@ export class ExperimentPage {
   get stoppedSentence() { throw new Error('A subclass says it.'); }
 
   start() {
+    followHiddenText(find(this.form, '[name=prompt]', HTMLTextAreaElement));
     find(this.form, '.run').addEventListener('click', () => {
       this.begin();
       this.#showLine();

@@ -3,6 +3,7 @@
 import {READY_INSTRUCTIONS, needsSource} from './ready_instructions.js';
 import {dispatch} from '../../web/ui/events.js';
 import {find, make} from '../../web/ui/elements.js';
+import {followHiddenText} from '../../web/ui/hidden_text.js';
 
 const SETTLES = 300;   // milliseconds without a key
 const OWN = 'Your own …';
@@ -32,6 +33,7 @@ export class InstructionAndSource extends EventTarget {
     this.ready.addEventListener('change', () => this.#chooseReady());
     this.field.addEventListener('input', () => this.#onInput());
     this.box.addEventListener('input', () => this.#onInput());
+    followHiddenText(this.box);
   }
 
   /** The fields of a request; null where nothing is written. */

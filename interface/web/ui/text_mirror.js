@@ -7,6 +7,7 @@ import {markedStretches, mirrorStart, stripCells} from '../core/text_marks.js';
 import {continuedLetters, formatCount, formatNumber} from '../core/figures_and_labels.js';
 import {countWords} from '../core/text_words.js';
 import {find, make} from './elements.js';
+import {markGoesOn} from './hidden_text.js';
 import {onDetail} from './events.js';
 
 const COUNT_SETTLES = 200;       // milliseconds
@@ -178,10 +179,10 @@ export class TextMirror {
   }
 
   #scroll() {
-    const {scrollTop, scrollHeight, clientHeight, parentElement} = this.box;
+    const {scrollTop, parentElement} = this.box;
     this.page.style.translate = `0 ${-scrollTop}px`;
     parentElement?.toggleAttribute('data-scrolled', scrollTop > 0);
-    parentElement?.toggleAttribute('data-goes-on', scrollHeight - clientHeight - scrollTop > LINE);
+    markGoesOn(this.box, LINE);
   }
 
   #paintCount() {

@@ -446,6 +446,29 @@ def test_an_example_is_seen_from_its_beginning(tiny: Visit, tab: str) -> None:
     assert field.evaluate("one => [one.scrollTop, one.selectionStart]") == [0, 0]
 
 
+@pytest.mark.parametrize(("tab", "field"), [("Highlights", "highlights-text"), ("Rewrite", "rewrite-source")])
+def test_a_text_fades_out_at_the_lower_edge_of_its_field_only_where_more_of_it_follows(
+    tiny: Visit, tab: str, field: str
+) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.open_tab(tab)
+    box = page.locator(f"#{field}")
+    frame = page.locator(f".leaf:has(#{field})")
+    edge = "one => getComputedStyle(one).maskImage.includes('calc(100% - 16px)')"
+    try:
+        for text in ("The keeper slept.", LONG * 3):
+            box.fill("")
+            page.keyboard.insert_text(text)  # the browser scrolls to the caret at its end
+            page.wait_for_timeout(300)
+            assert frame.get_attribute("data-goes-on") is None and not box.evaluate(edge), text
+        box.evaluate("one => { one.scrollTop = 0; }")
+        page.wait_for_timeout(300)
+        assert frame.get_attribute("data-goes-on") is not None and box.evaluate(edge)
+    finally:
+        box.fill("")
+
+
 def test_rows_chosen_after_the_tree_move_the_page_no_further_than_needed(tiny: Visit) -> None:
     page = tiny.page
     page.set_viewport_size({"width": 911, "height": 512})
