@@ -399,6 +399,7 @@ def test_in_a_low_window_a_token_its_neighbours_and_five_rows_are_in_sight_and_n
     page.set_viewport_size({"width": 911, "height": height})
     page.evaluate("scrollTo(0, 0)")
     inside.read("The old lighthouse stood at the edge of the sea.\nNobody had climbed its stairs for years.\n" * 4)
+    assert inside.boxes.nth(4).locator("small").evaluate("one => getComputedStyle(one).fontSize") == "14px"
     inside.boxes.nth(4).click()
     page.wait_for_function("() => Math.abs(document.querySelector('#internals').getBoundingClientRect().top) < 1")
     assert all(page.evaluate(IN_SIGHT, 4))
