@@ -319,7 +319,7 @@ class HighlightsTab {
   async #open(word) {
     const {start} = word.entry, opened = this.opened += 1;
     this.#showReplaced(replacedPart(word), word.begun.trim());
-    this.line.announce(`Branches instead of ${spokenQuote(replacedPart(word))}.`, {again: true});
+    this.line.announce(`Branches instead of ${spokenQuote(replacedPart(word))} follow.`, {again: true});
     dispatch(this.branches, 'expect', {revision: opened});
     this.#revealBranches();
     await this.words.checking;   // the meter counts what these branches cost, and nothing else

@@ -1180,6 +1180,7 @@ def test_a_word_that_is_chosen_again_closes_its_branches_and_the_legend_is_back(
         expect(said).to_have_text("The branches are closed.")
         page.wait_for_timeout(600)
         word.click()
+        expect(said).to_contain_text(" follow.")
         expect(rows.first).to_be_visible()
 
 
