@@ -2,7 +2,8 @@
 /** @import {DrawnRow, DrawnView, Odds, TreeNode} from './types.d.ts' */
 
 /**
- * The tree of a drawn view. Its root is the end of the text; the root's last child is everything else.
+ * The tree of a drawn view. Its root is the end of the text; the last child of the root, and of each node after which
+ * branches part, is everything else. So what all branches hold together is what everything else leaves of 1.
  *
  * Only the branches of the newest revision are drawn. If that is older than the text's, the nodes are inert.
  * @param {Pick<DrawnView<DrawnRow>, 'rows'>} drawn
@@ -16,7 +17,6 @@ export function branchTree({rows}, {text, chosen = false, revision}) {
   const root = {key: 'here', text, state: chosen ? 'chosen' : 'typed', odds: null, children: [], rest: null, reached: true, here: true};
   rows.forEach((row, branch) => { if (row.revision === newest) addRow(root, row, {branch, inert}); });
   setRests(root);
-  addRest(root);
   return root;
 }
 
@@ -40,10 +40,14 @@ function childOf(parent, child) {
   return known ?? child;
 }
 
-/** @param {TreeNode} node */
+/**
+ * Set the rest of a node and of all below it, and add it to the root and to nodes after which branches part.
+ * @param {TreeNode} node
+ */
 function setRests(node) {
   node.children.forEach(setRests);
-  node.rest = restOf(node.children.map(({odds}) => odds));
+  if (node.here || node.children.length > 1) addRest(node);
+  else node.rest = restOf(node.children.map(({odds}) => odds));
 }
 
 /**

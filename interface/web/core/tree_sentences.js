@@ -90,7 +90,7 @@ export function nodeSentence(node, before = '', isTooSmall = false) {
   const chance = odds ? ` ${formatPercent(odds)} after the text before it.` : '';
   const choose = (/** @type {string} */ what) => (isTooSmall ? ` Zoom in with “+”, then tap it to ${what}` : ` Choose it to ${what}`);
   if (here) return `Here your text ends.${forkClause(node)}`;
-  if (state === 'rest') return `${formatPercent(odds ?? {p: 0})}: what none of the branches drawn here begins with.`;
+  if (state === 'rest') return `${formatPercent(odds ?? {p: 0})}: what none of the branches drawn here goes on with.`;
   if (state === 'end') return `${formatPercent(odds ?? {p: 0})}: here the text would end. An ending inserts nothing.`;
   if (state === 'seen') return `${named} was seen and not taken.${chance}${choose('go back to where it was seen.')}`;
   if (state === 'left') return `${named} was left behind.${chance}${choose('go there; nothing is lost.')}`;

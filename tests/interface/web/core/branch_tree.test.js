@@ -33,6 +33,17 @@ test('the odds of the children and what is left of them add up to 1 at every nod
   near(last.odds.p, root.rest);
 });
 
+test('everything else at the end of the text and at each fork leaves of 1 what the branches hold together', () => {
+  const paths = [[1, 2, 3, 4], [1, 2, 5, 6], [1, 7, 8, 9], [10, 2, 3, 4]];
+  const view = viewOf(paths, {mode: 'forks'}), root = branchTree(drawnOf(view), END);
+  const massOf = node => idsOf(node).reduce((mass, _, place, ids) => mass * oddsOf(ids.slice(0, place + 1)) / oddsOf(ids.slice(0, place)), 1);
+  const forks = allNodes(root).filter(({children}) => children.some(({state}) => state === 'rest'));
+  assert.deepEqual(forks.map(({key}) => key), ['here', 'here/1', 'here/1/2']);
+  const left = forks.reduce((all, node) => all + massOf(node) * node.children.at(-1).odds.p, 0);
+  const together = [[1, 2, 3], [1, 2, 5], [1, 7], [10]].reduce((all, ids) => all + oddsOf(ids), 0);
+  near(together, 1 - left);
+});
+
 test('everything else is left out where the branches hold all', () => {
   const view = viewOf([[1]]);
   view.branches[0].logprobs = [0];
