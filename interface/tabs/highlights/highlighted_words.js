@@ -9,6 +9,7 @@ import {listenToHolds} from '../../web/ui/holds.js';
 import {markMore, paintWordDetails} from './word_details.js';
 import {relativeEntropies} from './marked_words.js';
 import {spokenSentence, spokenText, visibleText} from '../../web/core/figures_and_labels.js';
+import {WIDE} from '../../web/ui/window_sizes.js';
 
 const POINTING_TIME = 150;    // milliseconds on a word before its alternatives are checked
 const STRONGEST = 60;         // per cent: the band under the word with the highest entropy
@@ -99,6 +100,7 @@ export class HighlightedWords {
     next.addEventListener('keydown', event => { if (event.key === 'Escape') this.#hideDetails(); });
     for (const target of [shown, next]) target.addEventListener('wheel', event => this.#scrollDetails(event), {passive: false});
     details.addEventListener('scroll', () => markMore(details), {passive: true});
+    new ResizeObserver(() => markMore(details)).observe(details);
   }
 
   /**
@@ -199,7 +201,10 @@ export class HighlightedWords {
     this.details.scrollTop = 0;
     this.#paintDetails(word);
     if (entry.alternatives.length && !this.#fits.has(entry.start)) {
-      this.#pointing = setTimeout(() => { this.checking = this.#check(word); }, POINTING_TIME);
+      this.#pointing = setTimeout(() => {
+        this.#pointing = undefined;
+        this.checking = this.#check(word);
+      }, POINTING_TIME);
     }
   }
 
@@ -215,6 +220,7 @@ export class HighlightedWords {
 
   #hideDetails() {
     clearTimeout(this.#pointing);
+    this.#pointing = undefined;
     this.#pointed?.removeAttribute('data-shown');
     this.#pointed = null;
     this.#isHeld = false;
@@ -276,8 +282,8 @@ export class HighlightedWords {
     for (const other of findAll(this.shown, '[aria-current]')) markChosen(other, false);
     markChosen(word, true);
     this.#moveTabStop(word);
-    // In a low window there is no room for the details beside the branches.
-    this.#hideDetails();
+    // On a phone the details would cover the branches. Alternatives that are not checked yet stay so: branches cost no more than a view.
+    if (this.#pointing || !matchMedia(WIDE).matches) this.#hideDetails();
     this.#still = true;
     // In a small window the text is lower now.
     if (word.getBoundingClientRect().bottom > this.shown.getBoundingClientRect().bottom) this.#bringIntoView(word);

@@ -165,6 +165,7 @@ def test_the_highlights_tab(opened: Visit, may_go_on: Event) -> None:
     page.locator(".read .figures summary").click()
     page.locator(".read tbody tr").first.wait_for()
     check(opened, "the table")
+    page.locator(".replaced button").click()
     page.locator("#highlights-text").fill("a" * 60_001)
     page.wait_for_selector(".read .says[data-state=error]", timeout=PATIENCE)
     check(opened, "an error")

@@ -1021,7 +1021,10 @@ def test_a_word_keeps_its_description_while_it_has_the_focus_also_without_its_ca
         if wait:
             page.wait_for_function(CHECKED)
         page.keyboard.press(key)
-        expect(about).to_be_hidden()
+        if key == "Escape":
+            expect(about).to_be_hidden()
+        elif wait:
+            assert about.is_visible(), "details whose alternatives are checked stay beside the branches"
         expect(word).to_have_attribute("aria-description", expected)
         page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
         expect(word).to_be_focused()
@@ -1078,13 +1081,15 @@ def test_opened_branches_are_in_sight_and_no_card_covers_them(tiny: Visit, size:
         word.focus()
         about.wait_for(state="visible")
         page.keyboard.press("Enter")
-    expect(about).to_be_hidden()
+    if size == PROJECTOR:
+        expect(about).to_be_hidden()
     page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
     page.wait_for_timeout(300)
     row = page.locator("#highlights-branches [data-branch='0']").bounding_box()
     assert row["y"] >= 0 and row["y"] + row["height"] <= size["height"]
     assert word.bounding_box()["y"] >= 0, "the word stays in sight with its rows"
-    assert about.is_hidden(), "also where the page has scrolled another word under the pointer"
+    if about.is_visible():
+        assert about.bounding_box()["x"] > row["x"] + row["width"] and size != PROJECTOR
     if by == "mouse":
         page.locator("#highlights [data-marked]").first.hover()
         if size == PROJECTOR:
