@@ -585,12 +585,17 @@ export class BranchView {
     this.refuse(detail.because, {stays: true});
   }
 
-  /** @param {string} [because] @param {{stays?: boolean}} [options] `stays`: until the next key or press of a button */
+  /**
+   * Say for a while that nothing was done.
+   * @param {string} [because]
+   * @param {{stays?: boolean}} [options] `stays`: until the next key or press of a button, or until the pointer moves on in the rows after
+   *   that while
+   */
   refuse(because, {stays = false} = {}) {
     const end = () => this.update({type: 'endRefusal'});
     clearTimeout(this.#refusalTimer);
     if (stays) atNextAction(end);
-    else this.#refusalTimer = setTimeout(end, REFUSAL_TIME);
+    this.#refusalTimer = setTimeout(stays ? () => this.rows.addEventListener('pointerover', end, {once: true}) : end, REFUSAL_TIME);
     this.update({type: 'refuse', because});
   }
 }
