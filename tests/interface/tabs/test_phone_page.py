@@ -365,7 +365,7 @@ def test_the_name_of_the_rest_of_a_choice_lies_over_no_token(phone: Visit) -> No
 SIGN_LOOKS_AS_TEXT = """leaf => {
   const {content, color, pointerEvents} = getComputedStyle(leaf, '::after');
   const remark = document.querySelector('.mini .figures');
-  return content.includes('↓') && pointerEvents === 'none' && color === getComputedStyle(remark).color;
+  return content.includes('…') && pointerEvents === 'none' && color === getComputedStyle(remark).color;
 }"""
 
 
