@@ -48,7 +48,7 @@ const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need tem
  */
 export function wordsNeed({odds, mode, towards, avoid, temperature = 1, top_p: topP = 1}, view) {
   if (odds !== 'words' || mode !== 'likely') return '';
-  const step = view !== 'rows' ? 'choose Rows' : towards || avoid ? 'no word to steer by' : temperature !== 1 ? 'temperature 1' : topP < 1 ? 'top-p 1' : '';
+  const step = view !== 'rows' ? 'choose Rows' : towards || avoid ? 'no steering' : temperature !== 1 ? 'temperature 1' : topP < 1 ? 'top-p 1' : '';
   return step && `For odds of words: ${step}.`;
 }
 

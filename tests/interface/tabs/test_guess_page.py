@@ -62,6 +62,8 @@ def test_a_guess_is_scored_and_shows_the_rows(visit: Visit) -> None:
     assert visit.rows > 0
     expect(visit.page.locator(".guess-total .figures")).to_contain_text("1 guess")
     expect(visit.page.locator("#branches .announcement")).not_to_be_empty()
+    said.hover()
+    expect(visit.page.locator(".tip")).to_contain_text("Bits of surprise: 1 bit for a word with a chance of 50 %")
     visit.page.locator("#document textarea").focus()
     visit.page.keyboard.press("Alt+Digit1")
     expect(visit.page.locator("#guess")).to_be_visible()

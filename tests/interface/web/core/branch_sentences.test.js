@@ -62,7 +62,7 @@ test('what odds of words need is said where nothing else stands in their way', (
   const cases = [
     [{}, 'rows', ''], [{temperature: 0.8}, 'rows', 'temperature 1'], [{top_p: 0.9}, 'rows', 'top-p 1'], [{temperature: 0, top_p: 0.9}, 'rows', 'temperature 1'],
     [{}, 'tree', 'choose Rows'], [{temperature: 2}, 'compare', 'choose Rows'], [{odds: 'tokens', temperature: 2}, 'tree', ''], [{mode: 'forks', temperature: 2}, 'rows', ''],
-    [{towards: 'sea', temperature: 2}, 'rows', 'no word to steer by'], [{avoid: 'sea'}, 'rows', 'no word to steer by'], [{towards: 'sea'}, 'tree', 'choose Rows'],
+    [{towards: 'sea', temperature: 2}, 'rows', 'no steering'], [{avoid: 'sea'}, 'rows', 'no steering'], [{towards: 'sea'}, 'tree', 'choose Rows'],
     [{odds: 'tokens', towards: 'sea'}, 'rows', ''],
   ];
   for (const [settings, view, need] of cases) assert.equal(words.wordsNeed({...chosen, ...settings}, view), need && `For odds of words: ${need}.`);
