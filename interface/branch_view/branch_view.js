@@ -84,7 +84,7 @@ export class BranchView {
    */
   #lostFocus = null;
   /**
-   * A growing view that is not drawn, see `#lacksFocused`.
+   * The event of a growing view that is not drawn yet, see `#lacksFocused`; null if there is none.
    * @type {BranchViewEvent | null}
    */
   #later = null;

@@ -6,7 +6,7 @@
 /**
  * The node that a key leads to; the same one where there is none. Left leads to the parent, right to the child in which the
  * present text goes on, else the first one; up and down to the next node of the column. Start leads to the root, and end to the
- * last node that moves to the right can reach.
+ * node at which repeated moves to the right end.
  * @param {LaidNode[]} nodes
  * @param {LaidNode} from
  * @param {TreeMove} move

@@ -306,16 +306,22 @@ def test_documents_are_created_named_copied_deleted_and_restored(tab: Tab) -> No
     expect(tab.find("#notice .sentence")).to_have_text("")
 
 
-@pytest.mark.parametrize("touch", [False, True])
-def test_an_opened_document_is_announced_and_its_text_has_the_focus(tab: Tab, touch: bool) -> None:
+def line_of_the_other_document(tab: Tab) -> Any:
+    """Write the documents One and Two, open their list by key, and return the line of One, once it is visible."""
     tab.type("One")
     tab.find("#documents").click()
     tab.find("#new-document").click()
     tab.type("Two")
     tab.find("#documents").focus()
     tab.page.keyboard.press("Enter")
-    opener = tab.find(".shelf li").filter(has_text="One").locator(".open")
-    opener.wait_for()
+    line = tab.find(".shelf li").filter(has_text="One")
+    line.wait_for()
+    return line
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_an_opened_document_is_announced_and_its_text_has_the_focus(tab: Tab, touch: bool) -> None:
+    opener = line_of_the_other_document(tab).locator(".open")
     if touch:
         opener.evaluate(TAP)
     else:
@@ -358,14 +364,7 @@ def test_a_notice_about_the_open_document_closes_with_it_whatever_it_says(tab: T
 
 @pytest.mark.parametrize("ending", ["undone", "closed", "clicked", "replaced"])
 def test_after_a_deletion_by_keyboard_undo_has_the_focus_which_is_never_lost(tab: Tab, ending: str) -> None:
-    tab.type("One")
-    tab.find("#documents").click()
-    tab.find("#new-document").click()
-    tab.type("Two")
-    tab.find("#documents").focus()
-    tab.page.keyboard.press("Enter")
-    expect(tab.find("#new-document")).to_be_visible()
-    tab.find(".shelf li").filter(has_text="One").get_by_text("Delete").focus()
+    line_of_the_other_document(tab).get_by_text("Delete").focus()
     tab.page.keyboard.press("Enter")
     expect(tab.find("#notice .action")).to_be_focused()
     said = tab.find("#notice [role=status]").text_content()

@@ -45,7 +45,7 @@ def pin_a_row(visit: Visit) -> Any:
 
 
 def wait_until_announced(visit: Visit, *either: str) -> None:
-    """Wait until one of these is announced after a text was written: with rows, or before rows that are late."""
+    """Wait until an announcement contains one of these texts; late rows have another one than quick rows."""
     is_heard = "either => spoken.some(one => either.some(words => one.includes(words)))"
     visit.page.wait_for_function(is_heard, arg=either, timeout=browsers.PATIENCE)
 
