@@ -18,7 +18,7 @@ class StopStrings:
         """The stop string that has come; empty until then."""
         self._stops = stops
         self._reach = max(map(len, stops), default=1) - 1
-        self._shown = before[len(before) - self._reach :] if self._reach else ""
+        self._shown = before[-self._reach :] if self._reach else ""
         """The end of the text released so far."""
         self._held = ""
 
