@@ -94,11 +94,8 @@ class Document:
             raise ValueError("text and token_ids are both given; a document starts from one of them.")
         self.model = model
         self.tree = TokenTree() if tree is None else tree
-        self.passage = Passage(
-            model.codec,
-            model.start_ids,
-            None if opening is None else tuple(_checked_ids("opening", opening, model.vocabulary)),
-        )
+        opening_ids = None if opening is None else _checked_opening(opening, model)
+        self.passage = Passage(model.codec, model.start_ids, opening_ids)
         """The token ids of the text, each with the character that it reaches. Only the document changes it."""
         self.drafting = DocumentDrafting(model)
         """The drafters of this document, with what they have learned from it."""
@@ -131,8 +128,7 @@ class Document:
 
     @text.setter
     def text(self, text: str) -> None:
-        if not isinstance(text, str):
-            raise ValueError(f"text is {type(text).__name__}, and must be a string.")
+        self.model.codec.check_text(text)
         self.passage.edit(text)
         self._update_head()
         # Nodes below the old text are no longer visible, and may be forgotten.
@@ -254,11 +250,14 @@ class Document:
         """Return the end of the text as a start for streams and beam searches, and begin a new view of the tree.
 
         Moves the context window, if necessary, so that `rules.max_new_tokens` more tokens fit, or a quarter of the
-        context if that is less. Of the rules only that number is used here. Raises LookaheadError if there is no token
-        to start from.
+        context if that is less; after a long opening one token of the text is read too. Of the rules only that number
+        is used here. Raises LookaheadError if there is no token to start from.
         """
         context = self.model.context_length
-        reserved = rules.max_new_tokens if context is None else min(rules.max_new_tokens, max(1, context // 4))
+        reserved = rules.max_new_tokens
+        if context is not None:
+            # A long opening leaves less than a quarter: one token of the text is read too.
+            reserved = min(reserved, max(1, min(context // 4, context - self.passage.start_count - 1)))
         seen_from = self._update_head(reserved)
         self._require_tokens()
         self.new_view()
@@ -318,6 +317,7 @@ class Document:
         not spell the text at `before`, are unknown to the model, hold an end token or a token without text, or if it is
         healed and its first token does not begin with the typed token's text. Raises as setting `text` does.
         """
+        self.model.codec.check_text(text)
         for part in accepted:
             self._follow(text, part)
         self.text = text
@@ -436,7 +436,7 @@ class Document:
         """
         checked_options, kept = LookaheadOptions.of(options), self.token_ids_of(branch)
         check_integer("tokens", tokens, 0, len(kept))
-        edit = BranchEdit(tuple(kept[:tokens]), text, branch.healed)
+        edit = BranchEdit(tuple(kept[:tokens]), text, isinstance(branch, Branch) and branch.healed)
         edited = last_step(edit_steps(self, edit, checked_options))
         assert edited is not None
         return edited
@@ -620,6 +620,14 @@ class Document:
 def _prediction_of(node: Node) -> Prediction:
     assert node.prediction is not None
     return node.prediction
+
+
+def _checked_opening(opening: Any, model: Model) -> tuple[int, ...]:
+    """Return the ids of an opening; raise ValueError for wrong ones, or if the context has no room for two more."""
+    token_ids, context = tuple(_checked_ids("opening", opening, model.vocabulary)), model.context_length
+    if context is not None and len(token_ids) > context - 2:
+        raise ValueError(f"opening has {len(token_ids):,} tokens, and this model sees {context:,} in all; shorten it.")
+    return token_ids
 
 
 def _checked_ids(name: str, values: Any, vocabulary: int) -> list[int]:

@@ -54,9 +54,12 @@ class TextCodec:
 
     Special tokens have no text, and text is never encoded as a special token. The tokenizer may be None: then encoding
     a text raises TextError, tokens have no bytes, and tokens cannot be searched.
+
+    `vocabulary` is the number of ids that the model has: a tokenizer may have more, which are treated as unknown ids.
+    None is no limit.
     """
 
-    def __init__(self, tokenizer: Any | None) -> None:
+    def __init__(self, tokenizer: Any | None, vocabulary: int | None = None) -> None:
         # A copy, because `split_special_tokens` changes the tokenizer's state, and the caller may be using theirs.
         self.tokenizer = copy.deepcopy(tokenizer)
         self.start_ids: tuple[int, ...] = ()
@@ -67,7 +70,7 @@ class TextCodec:
         if tokenizer is None:
             return
         self._spelled_by: dict[int, bytes] = {}
-        self._size = len(tokenizer)
+        self._size = len(tokenizer) if vocabulary is None else min(len(tokenizer), vocabulary)
         self._special = special_ids(tokenizer)
         self._byte_level = "ByteLevel" in _decoder_of(tokenizer)
         first = self._encode_plain("a")[0]
@@ -81,15 +84,27 @@ class TextCodec:
 
         Their spans cover the text without gaps or overlaps; if tokens share a character, the last one has it, and the
         others may have an empty span. With `continuing`, the text follows other text, so that the tokenizer puts no
-        space before it. Raises TextError for half of a surrogate pair, and for a text if there is no tokenizer.
+        space before it. Raises TextError for half of a surrogate pair, for a text if there is no tokenizer, and for one
+        with a token that the model does not have.
         """
-        if half := SURROGATE.search(text):
-            raise TextError(f"Character {half.start()} of the text is half of a surrogate pair; remove it.")
+        self.check_text(text)
         if not text:
             return []
         if continuing and self.adds_space:
-            return self._encode_continuation(text)
-        return _tiled(self._encode_with_spans(text), text)
+            tokens = self._encode_continuation(text)
+        else:
+            tokens = _tiled(self._encode_with_spans(text), text)
+        for token in tokens:
+            if token.token_id >= self._size:
+                raise TextError(f"The model has no token for {text[token.start : token.end]!r}; remove it.")
+        return tokens
+
+    def check_text(self, text: object) -> None:
+        """Raise ValueError for a text that is no string, and TextError if it holds half of a surrogate pair."""
+        if not isinstance(text, str):
+            raise ValueError(f"text is {type(text).__name__}, and must be a string.")
+        if half := SURROGATE.search(text):
+            raise TextError(f"Character {half.start()} of the text is half of a surrogate pair; remove it.")
 
     def bytes_of(self, token_id: int) -> bytes:
         """Return the bytes that a token adds within a text; b"" for special tokens, unknown ids, and no tokenizer."""

@@ -524,3 +524,32 @@ def test_a_client_that_undoes_an_accept_gets_the_branches_that_it_had(tiny_model
         branch.token_ids for branch in had
     ]
     assert not document.reopens
+
+
+def test_a_text_that_cannot_be_followed_leaves_the_document_as_it_is(tiny_model: Model) -> None:
+    document = Document(tiny_model, "The sea")
+    result = document.lookahead(k=2, depth=2)
+    accepted = [AcceptedTokens(7, result.branches[0].token_ids)]
+    followed: Any
+    for followed, error in (
+        ("The sea" + result.branches[0].text + "\ud800", TextError),
+        (5, ValueError),
+        (None, ValueError),
+    ):
+        with pytest.raises(error):
+            document.follow(followed, accepted)
+        assert document.text == "The sea"
+        document.check()
+        assert document.accept(result.branches[0], tokens=0) == ""
+
+
+def test_integers_of_numpy_count_tokens(tiny_model: Model) -> None:
+    np = pytest.importorskip("numpy")
+    document = Document(tiny_model, "The sea")
+    branch = document.lookahead(k=2, depth=3, banned={np.int64(9)}).branches[0]
+    assert document.lookahead(k=2, depth=3, banned=np.array([9])).branches[0].token_ids == branch.token_ids
+    whole, _ = document.text, document.accept(branch, tokens=np.int64(2))
+    document.rewind(np.int64(2))
+    assert document.text == whole
+    with pytest.raises(ValueError, match="must hold whole numbers from 0"):
+        document.lookahead(banned={np.int64(-1)})
