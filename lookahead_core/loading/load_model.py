@@ -89,6 +89,8 @@ def load_model(
         settings = replace(settings, trust_remote_code=trust_remote_code or settings.trust_remote_code)
         report("Connecting to the model's server", None)
         return connect(addresses, model_name, tokenizer, OWN_TOKENIZER, settings)
+    if not (tokenizer is None or tokenizer is OWN_TOKENIZER or hasattr(tokenizer, "all_special_ids")):
+        raise ValueError(f"tokenizer is {tokenizer!r}, and must be a tokenizer of transformers, or None.")
     engine = settings.engine if engine == "auto" else engine
     is_loaded = source is not None and not isinstance(source, str | os.PathLike)
     if not is_loaded:
@@ -191,10 +193,10 @@ def _assemble(name: str, hf_model: Any, tokenizer: Any, engine: str, settings: S
     """
     if getattr(hf_model.config, "is_encoder_decoder", False):
         raise ModelError(f"{name} is an encoder-decoder model; choose a model that continues a text.")
-    codec = TextCodec(tokenizer)
+    vocabulary = hf_model.get_input_embeddings().weight.shape[0]
+    codec = TextCodec(tokenizer, vocabulary)
     chosen, reason = _choose_engine(hf_model, engine, settings)
     text_config = hf_model.config.get_text_config(decoder=True)
-    vocabulary = hf_model.get_input_embeddings().weight.shape[0]
     return Model(
         name=name,
         hf_model=hf_model,

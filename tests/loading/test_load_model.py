@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 import torch
 import transformers
 
-from lookahead_core import Model, ModelError, Settings, load_model
+from lookahead_core import Document, Model, ModelError, Settings, TextError, load_model
 from lookahead_core.loading.load_model import context_length, end_tokens
 from tests.conftest import tiny_llama
 from tests.support.families import make
@@ -272,3 +274,25 @@ def test_the_error_for_a_model_that_does_not_fit_the_cached_engine_gives_the_rea
 def test_settings_of_another_type_are_refused_with_a_sentence() -> None:
     with pytest.raises(ValueError, match=r"^settings is str, and must be a Settings, or None for the environment"):
         load_model(tiny_llama(96), tokenizer=None, settings="x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("tokenizer", ["gpt2", 3, object])
+def test_a_tokenizer_that_is_none_is_refused_before_anything_is_loaded(tokenizer: Any) -> None:
+    for source in (tiny_llama(96), "no/such-model"):
+        with pytest.raises(ValueError, match="and must be a tokenizer of transformers, or None"):
+            load_model(source, tokenizer=tokenizer)
+
+
+def test_a_token_that_only_the_tokenizer_has_is_no_token_of_the_model(byte_tokenizer: Any) -> None:
+    tokenizer = copy.deepcopy(byte_tokenizer)
+    model = load_model(tiny_llama(len(tokenizer)), tokenizer=tokenizer)
+    tokenizer.add_tokens(["<note>"])
+    longer = load_model(tiny_llama(len(byte_tokenizer)), tokenizer=tokenizer)
+    document = Document(longer, "The sea")
+    assert document.stream(max_new_tokens=5, forbidden=["note"], seed=1).write(io.StringIO()) == Document(
+        model, "The sea"
+    ).stream(max_new_tokens=5, forbidden=["note"], seed=1).write(io.StringIO())
+    with pytest.raises(TextError, match="The model has no token for '<note>'; remove it"):
+        document.text = "The sea <note>"
+    document.text = "The sea is"
+    assert document.lookahead(k=2, depth=2).branches
