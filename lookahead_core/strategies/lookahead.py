@@ -142,8 +142,8 @@ def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[Bra
     bottom = leaves[0].node.depth - len(leaves[0].token_ids) + growth.options.depth
     for _ in growth.engine.roll_out([leaf.node for leaf in leaves], bottom, growth.end_token_ids):
         leaves = [growth.follow_known(leaf) for leaf in leaves]
-        yield leaves
-    yield [growth.follow_known(leaf) for leaf in leaves]
+        yield growth.distinct(leaves)
+    yield growth.distinct([growth.follow_known(leaf) for leaf in leaves])
 
 
 def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
@@ -163,9 +163,9 @@ def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
         advance_in_one_pass(growing, growth.engine)
         for continuation in growing:
             continuation.take_all_known()
-        leaves = [growth.follow_known(leaf) for leaf in leaves]
+        leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
         yield leaves
-    yield leaves
+    yield growth.distinct(leaves)
 
 
 def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:

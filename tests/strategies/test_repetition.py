@@ -115,3 +115,13 @@ def test_an_end_of_the_sentence_comes_before_a_repetition(stutterer: Model) -> N
     document = Document(stutterer, "the")
     result = document.lookahead(k=6, depth=40, until="word", stop_at_repetition=True)
     assert result.branches and not any(branch.repeats for branch in result.branches)
+
+
+@pytest.mark.parametrize("speculate", [False, True])
+def test_of_rows_that_are_cut_to_the_same_tokens_one_is_kept(speculate: bool) -> None:
+    """After "e" come "c" and "b": "a b c d e c d e" and "a b c d e b c d e" both end before their second "c d e"."""
+    model = parrot(["a b c d e c d e b c d e"])
+    requested = {"mode": "every_level", "k": 2, "branch_levels": 6, "depth": 12, "speculate": speculate}
+    result = Document(model, "a").lookahead(stop_at_repetition=True, **requested)
+    rows = [branch.token_ids for branch in result.branches]
+    assert len(set(rows)) == len(rows) == 62, "two of the 64 are cut to rows that are there already"
