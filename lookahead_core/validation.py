@@ -36,8 +36,11 @@ def _plain_number(value: Any) -> Any:
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> None:
-    """Raise ValueError, with the option's `name`, unless `value` is an int from `low` to `high`, inclusive; no bool."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+    """Raise ValueError, with the option's `name`, unless `value` is an integer from `low` to `high`, inclusive.
+
+    An integer of an array library is one, and a bool is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not low <= int(value) <= high:
         raise ValueError(f"{name} is {value!r}, and must be a whole number from {low} to {high:,}.")
 
 

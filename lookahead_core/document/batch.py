@@ -104,6 +104,8 @@ def lookahead_batch_steps(
     it begins. Without documents there is no step.
     """
     listed = _listed(documents)
+    if each is not None and not (isinstance(each, Sequence) and all(isinstance(own, Mapping) for own in each)):
+        raise ValueError("each must be a list of dictionaries of options, one for each document.")
     if each is not None and len(each) != len(listed):
         raise ValueError(f"each has {len(each)} entries for {len(listed)} documents, and must have one for each.")
     common: dict[str, Any] = {**options}

@@ -23,7 +23,7 @@ from lookahead_core.document.prefetch import prefetch_views
 from lookahead_core.document.results import Lookahead, LookaheadStep
 from lookahead_core.document.tree_facts import FactsReader, TreeFacts
 from lookahead_core.engines.engine import next_logprobs
-from lookahead_core.errors import CacheFull, LookaheadError, ModelError, NoRoom, TextError
+from lookahead_core.errors import CacheFull, InvalidLogits, LookaheadError, ModelError, NoRoom, TextError
 from lookahead_core.model import Model
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.tree import Node, TokenTree
@@ -32,7 +32,7 @@ MOST_TREES = 64
 """Trees that a worker keeps for later tasks; their caches share the engine's limit."""
 PART_ROWS = 16
 """Rows of logits that are sent at once: some megabytes."""
-KINDS = (CacheFull, NoRoom, ModelError, TextError, LookaheadError, ValueError)
+KINDS = (InvalidLogits, CacheFull, NoRoom, ModelError, TextError, LookaheadError, ValueError)
 """The errors that are passed on, more special ones first."""
 
 
@@ -45,7 +45,7 @@ class Failed:
 
     def error(self) -> Exception:
         """Return the error to raise in the process that dispatched the task."""
-        return self.kind(self.sentence)
+        return InvalidLogits() if self.kind is InvalidLogits else self.kind(self.sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,8 +62,9 @@ class LookaheadKeywords(TypedDict, total=False):
     branch_levels: int
     """`every_level` only: number of levels that branch, 1 to 8."""
     branch_total: int
-    """`every_level` only: number of branches in all, up to 400, shared among the first levels as evenly as possible; of
-    five branches on two levels, three first tokens have two, two and one. 0: no total, but `k` at each level."""
+    """`every_level` only: number of branches in all, up to 400 (64 on one level), shared among the first levels as
+    evenly as possible; of five branches on two levels, three first tokens have two, two and one. 0: no total, but `k`
+    at each level."""
     cutoff: float
     """`forks` only: the probability from which another token starts a branch of its own, 0 to 1."""
     slope: float
@@ -156,7 +157,7 @@ class StreamKeywords(RuleKeywords, total=False):
     stop_ids: Collection[Phrase]
     """Sequences of token ids that end the text; the model must have each id."""
     stop_when: Callable[[Sequence[int]], bool] | None
-    """Called after each token with all ids so far, the prompt's included; True ends the text."""
+    """Called after each token with all ids that the model reads, those of the text included; True ends the text."""
     max_words: int | None
     """Maximum number of words, one that the text had begun included; None is off."""
     speculate: bool | Literal["rejection"] | None

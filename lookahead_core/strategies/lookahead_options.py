@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from lookahead_core.text.codec import SURROGATE
-from lookahead_core.validation import check_choice, check_integer, check_number, parse_options
+from lookahead_core.validation import as_token_id, check_choice, check_integer, check_number, parse_options
 
 Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampled", "diverse", "surprising"]
 """How branches are chosen; `LookaheadKeywords.mode` explains each value."""
@@ -175,6 +175,6 @@ def _checked_ban(banned: object) -> frozenset[int]:
     if len(banned) > MAX_BANNED:
         raise ValueError(f"banned holds {len(banned):,} ids, and may hold at most {MAX_BANNED:,}.")
     for token_id in banned:
-        if isinstance(token_id, bool) or not isinstance(token_id, int) or token_id < 0:
+        if as_token_id(token_id) < 0:
             raise ValueError(f"banned holds {token_id!r}, and must hold whole numbers from 0.")
-    return frozenset(banned)
+    return frozenset(map(as_token_id, banned))

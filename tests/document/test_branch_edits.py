@@ -339,3 +339,10 @@ def test_a_row_whose_second_word_is_edited_keeps_its_next_word_unless_the_edit_l
     row = last.result.branches[0]
     assert row.next_word == (branch.next_word if keeps else None)
     assert (row.share == branch.share) == keeps
+
+
+def test_token_ids_are_continued_as_a_branch_is(tiny_model: Model) -> None:
+    document = Document(tiny_model, "Once upon a time.")
+    branch = document.lookahead(k=2, depth=3).branches[1]
+    made = document.continue_branch(branch, " old", tokens=2)
+    assert document.continue_branch(branch.token_ids, " old", tokens=2) == made

@@ -167,6 +167,9 @@ def test_wrong_options_are_refused_with_a_sentence_at_the_call(tiny_model: Model
         lookahead_batch_steps(documents, each=[{"colour": 1}, {}])
     with pytest.raises(ValueError, match="k is 0"):
         lookahead_batch_steps(documents, k=0, each=[{"k": 1}, {"k": 1}])
+    for each in ({"k": 3}, [None, None], [{}, 5], 5, "{}"):
+        with pytest.raises(ValueError, match="each must be a list of dictionaries of options, one for each document"):
+            lookahead_batch_steps(documents, each=each)
     assert list(lookahead_batch_steps([])) == lookahead_batch([]) == []
 
 

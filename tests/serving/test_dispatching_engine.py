@@ -15,13 +15,14 @@ import torch
 from lookahead_core import Document, Lookahead, LookaheadError, Model, load_model, lookahead_batch
 from lookahead_core.document.joint_prefetch import prefetch_joint_views
 from lookahead_core.document.prefetch import prefetch_views
-from lookahead_core.errors import CacheFull, NoRoom, WorkerLost
+from lookahead_core.errors import CacheFull, InvalidLogits, NoRoom, TextError, WorkerLost
 from lookahead_core.experiments.attention_record import attention_record
 from lookahead_core.experiments.cache_experiment import (
     CacheExperiment,
     cache_experiment,
     cache_experiment_steps,
 )
+from lookahead_core.serving import worker_tasks
 from lookahead_core.serving.dispatching_engine import ATTEMPTS, DispatchingEngine
 from lookahead_core.serving.json_view import lookahead_as_json
 from lookahead_core.serving.scheduler import Scheduler
@@ -443,3 +444,10 @@ def test_the_worker_of_an_abandoned_experiment_stops_and_its_errors_are_those_of
     with pytest.raises(ValueError, match="depth"):
         cache_experiment(shared.model, TEXT, depth=0)
     assert len(shared.gpu.calls) == 2, "a wrong option needs no GPU"
+
+
+def test_the_errors_of_a_worker_come_back_as_what_they_were() -> None:
+    for error in (InvalidLogits(), CacheFull("full"), TextError("half"), LookaheadError("no"), ValueError("k is 0")):
+        kind = next(kind for kind in worker_tasks.KINDS if isinstance(error, kind))
+        again = worker_tasks.Failed(kind, str(error)).error()
+        assert (type(again), str(again)) == (type(error), str(error))

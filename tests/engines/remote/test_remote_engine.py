@@ -16,6 +16,8 @@ from lookahead_core.engines.remote.remote_engine import RemoteEngine
 from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
 from lookahead_core.errors import LookaheadError, ModelError
 from lookahead_core.settings import Settings
+from lookahead_core.speculation.drafters.suffix_drafter import SuffixDrafter
+from lookahead_core.speculation.ngram_index import NgramIndex
 from lookahead_core.tree import TokenTree
 from tests.conftest import CORPUS
 from tests.support.completions_server import CompletionsServer
@@ -170,7 +172,8 @@ def test_what_needs_the_odds_of_all_tokens_is_refused_by_a_server_that_does_not_
 
 def test_what_a_server_cannot_do_is_refused_with_a_sentence(remote: Model, whole: Model) -> None:
     document = Document(whole, "Once upon a time")
-    for options in ({"speculate": True}, {"draft_model": whole}):
+    own: list[Any] = [SuffixDrafter(NgramIndex())]
+    for options in ({"speculate": True}, {"draft_model": whole}, {"source": "A text."}, {"drafters": own}):
         with pytest.raises(LookaheadError, match="is on a server, which makes drafts by itself"):
             document.stream(max_new_tokens=4, **options)
     with pytest.raises(LookaheadError, match="is on a server, which makes drafts by itself"):
