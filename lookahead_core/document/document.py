@@ -251,13 +251,16 @@ class Document:
 
         Moves the context window, if necessary, so that `rules.max_new_tokens` more tokens fit, or a quarter of the
         context if that is less; after a long opening one token of the text is read too. Of the rules only that number
-        is used here. Raises LookaheadError if there is no token to start from.
+        is used here. Raises LookaheadError if there is no token to start from, or if an opening leaves no room.
         """
         context = self.model.context_length
         reserved = rules.max_new_tokens
         if context is not None:
             # A long opening leaves less than a quarter: one token of the text is read too.
-            reserved = min(reserved, max(1, min(context // 4, context - self.passage.start_count - 1)))
+            free = context - self.passage.start_count - 1
+            if free < 1:
+                raise LookaheadError(f"This model sees {context:,} tokens in all: shorten what comes before the text.")
+            reserved = min(reserved, max(1, min(context // 4, free)))
         seen_from = self._update_head(reserved)
         self._require_tokens()
         self.new_view()
@@ -623,9 +626,9 @@ def _prediction_of(node: Node) -> Prediction:
 
 
 def _checked_opening(opening: Any, model: Model) -> tuple[int, ...]:
-    """Return the ids of an opening; raise ValueError for wrong ones, or if the context has no room for two more."""
+    """Return the ids of an opening; raise ValueError for wrong ones, or if the context has no room for one more."""
     token_ids, context = tuple(_checked_ids("opening", opening, model.vocabulary)), model.context_length
-    if context is not None and len(token_ids) > context - 2:
+    if context is not None and len(token_ids) >= context:
         raise ValueError(f"opening has {len(token_ids):,} tokens, and this model sees {context:,} in all; shorten it.")
     return token_ids
 

@@ -132,15 +132,14 @@ class GenerationStart:
         return BeamStep(step, lambda: make_beams(results, traces, step, cost, search.options, context))
 
     def _fitted(self, options: R) -> R:
-        """Return the options, or a copy with the two numbers of new tokens reduced to what the context has left.
+        """Return the options, or a copy with `max_new_tokens` reduced to the tokens left in the model's context.
 
         The context must have room for at least one token; that is not checked here.
         """
         context = self.model.context_length
         if context is None or self.head.depth + options.max_new_tokens <= context:
             return options
-        room = context - self.head.depth
-        return dataclasses.replace(options, max_new_tokens=room, min_new_tokens=min(options.min_new_tokens, room))
+        return dataclasses.replace(options, max_new_tokens=context - self.head.depth)
 
 
 def while_text_stays(starts: Sequence[GenerationStart], steps: Iterator[T], is_over: Callable[[], bool]) -> Iterator[T]:

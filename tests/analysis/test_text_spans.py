@@ -17,7 +17,7 @@ def test_the_text_before_the_first_token_is_its_start(tiny_model: Model) -> None
     assert not text_end_before(document, 1).at_start
 
 
-@pytest.mark.parametrize("text", ["", "a", "Old sea"])
+@pytest.mark.parametrize("text", ["", "a", "zyx"])  # the model has the ids of single letters alone
 def test_a_model_without_a_context_limit_reads_any_text_in_one_window(byte_tokenizer: Any, text: str) -> None:
     model = load_model(make("bloom"), tokenizer=byte_tokenizer)
     assert model.context_length is None

@@ -591,17 +591,6 @@ def test_a_stop_string_is_found_that_begins_in_a_text_a_little_longer_than_its_r
         assert (reader.found, shown + reader.rest()) == (expected, "" if expected else "r:"), before
 
 
-def test_near_the_end_of_the_context_the_least_number_of_tokens_is_lowered_too() -> None:
-    model = load_model(tiny_llama(96, max_position_embeddings=32))
-    for text_length, most in ((28, 30), (31, 8)):
-        document = Document(model, token_ids=list(range(3, 3 + text_length)))
-        stream = document.stream(max_new_tokens=most, min_new_tokens=most)
-        steps = list(stream)
-        assert min(most, 8) <= len(steps) <= 16, "a quarter of the context is kept free, or a little more"
-        assert stream.finish == "length"
-        assert document.beam_search(num_beams=2, max_new_tokens=most, min_new_tokens=most).branches
-
-
 def test_beside_a_long_opening_a_token_of_the_text_is_read_or_a_sentence_says_what_is_wrong() -> None:
     model = load_model(tiny_llama(96, max_position_embeddings=32))
     for length in range(20, 31):
@@ -611,7 +600,11 @@ def test_beside_a_long_opening_a_token_of_the_text_is_read_or_a_sentence_says_wh
         assert list(stream)
         path = document.tree.token_ids(document.tree.head)
         assert path[:length] == [7] * length and len(path) > length and path[-1] == 13, length
-    for length in (31, 32, 33, 60):
+    document = Document(model, opening=[7] * 31)
+    document.accept([5, 9])
+    with pytest.raises(LookaheadError, match="This model sees 32 tokens in all: shorten what comes before the text"):
+        document.stream(max_new_tokens=8)
+    for length in (32, 33, 60):
         with pytest.raises(ValueError, match=f"opening has {length} tokens, and this model sees 32 in all"):
             Document(model, opening=[7] * length)
 
