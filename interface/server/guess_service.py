@@ -11,7 +11,7 @@ from interface.server.page_service import PageService
 from interface.server.request_progress import News
 
 if TYPE_CHECKING:
-    from lookahead_core import Document
+    from interface.server.page_session import PageSession
 
 DIGITS = 6
 """Number of significant digits of a probability."""
@@ -41,23 +41,29 @@ class GuessService(PageService):
         if request.columns:
             request = replace(request, instruction=request.columns[0].instruction, columns=())
         page = self.open_pages.find(request.page)
-        document = None if page is None else page.session.document_of(request)
-        if document is None:
+        if page is None:
             return {"unknown": True}
         names = [name for name in ("temperature", "top_p") if name in payload]
         options = {name: payload[name] for name in names}
         options |= {name: request.options[name] for name in ("banned", "avoid") if name in request.options}
-        return await self._result_of(_answers(document, guess, options))
+        return await self._result_of(_answers(page.session, request, guess, options))
 
 
-def _answers(document: Document, guess: str, options: dict[str, Any]) -> Iterator[News | None]:
+def _answers(
+    session: PageSession, request: BranchRequest, guess: str, options: dict[str, Any]
+) -> Iterator[News | None]:
     """Yield None after each forward pass, and at the end the result of `GuessService.guess`.
 
+    Begins with the document that the session has then: runs in the scheduler's thread, as all of a session does.
     `options` are those of a lookahead that `guess_odds_steps` takes.
     """
     from lookahead_core.analysis.guess_odds import guess_odds_steps
     from lookahead_core.strategies.lookahead_options import LookaheadOptions
 
+    document = session.document_of(request)
+    if document is None:
+        yield {"unknown": True}
+        return
     for odds in guess_odds_steps(document, guess, LookaheadOptions.of(options), heal=True):
         if odds is None:
             yield None

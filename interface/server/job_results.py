@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from interface.server.callers import CALLER
+from interface.server.callers import CALLER, leave_turn
 
 if TYPE_CHECKING:
     from lookahead_core.serving.scheduler import Scheduler
@@ -39,6 +39,7 @@ async def job_result(
             on_step(fact)
 
     scheduler.submit(steps, client, on_step=step, on_end=end, payers=CALLER.get().payers)
+    leave_turn()
     try:
         return await answer
     finally:

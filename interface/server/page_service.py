@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from interface.server.branch_request import MOST_NUMBER, BranchRequest, page_id, whole
-from interface.server.callers import CALLER
+from interface.server.callers import CALLER, leave_turn
 from interface.server.error_sentences import as_news, end_of_request, kind, sentence
 from interface.server.job_results import job_result
 from interface.server.logs import log_event
@@ -122,7 +122,10 @@ class PageService:
         payload, and NoRoom if the scheduler takes no more jobs.
         """
         page = self.open_pages.find(page_id(payload))
-        return None if page is None else await self.loader.scheduler.turn(page.session.tree, payers=CALLER.get().payers)
+        if page is None:
+            return None
+        leave_turn()
+        return await self.loader.scheduler.turn(page.session.tree, payers=CALLER.get().payers)
 
     async def _result_of(self, steps: Iterator[News | None]) -> News:
         """Run the steps of a request that is answered once, and return its answer: the only step that is not None.

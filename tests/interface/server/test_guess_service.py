@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from interface import ModelLoader
+from interface.server.callers import LEAVE
 from interface.server.guess_service import GuessService
+from interface.server.page_session import PageSession
 from lookahead_core import Document, Model, Settings, load_model
 from lookahead_core.analysis.guess_odds import guess_odds
 from tests.conftest import tiny_llama
@@ -132,3 +134,32 @@ def test_a_guess_that_is_no_word_gets_a_sentence(service: GuessService, guess: A
 def test_an_invalid_request_gets_a_sentence(service: GuessService) -> None:
     for wrong in ({"page": 7}, {"text": None}, {"number": -1}):
         assert scored(service, REQUEST | {"guess": "time"} | wrong)["state"] == "error"
+
+
+def test_a_guess_and_a_tree_hold_no_turn_while_they_wait_for_the_model(service: GuessService) -> None:
+    events: list[str] = []
+
+    async def run() -> None:
+        await all_news(service, REQUEST)
+        LEAVE.set(lambda: events.append("turn left"))
+        assert (await service.guess(REQUEST | {"guess": "time"}))["probability"]
+        events.append("guess answered")
+        assert await service.tree({"page": PAGE})
+        events.append("tree answered")
+
+    asyncio.run(run())
+    assert events == ["turn left", "guess answered", "turn left", "tree answered"]
+
+
+def test_a_guess_looks_at_the_document_in_the_thread_of_the_scheduler(
+    service: GuessService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, document_of = [], PageSession.document_of
+
+    def recorded(session: PageSession, request: Any) -> Any:
+        threads.append(threading.current_thread())
+        return document_of(session, request)
+
+    monkeypatch.setattr(PageSession, "document_of", recorded)
+    assert scored(service, REQUEST | {"guess": "time"})["probability"]
+    assert threads and threading.current_thread() not in threads
