@@ -118,9 +118,8 @@ class Writer:
         wanted = authors_of(state)
         runs = [run for run in seen["authors"] for _ in range(run["length"])]
         assert authors_of(seen) == wanted
-        births = [one.birth for one in state.characters for _ in range(one.units)]
-        numbers = sorted({(birth, run.get("step")) for birth, run in zip(births, runs, strict=True) if birth})
-        assert all(early[0] < late[0] and early[1] < late[1] for early, late in itertools.pairwise(numbers))
+        births = births_of(state)
+        assert has_steps_of(seen, state)
         assert all(run.get("step") is None for birth, run in zip(births, runs, strict=True) if birth is None)
         marks = [False] * len(runs)
         for start, end in seen["spans"]:
@@ -255,7 +254,8 @@ class Writer:
             tips = [self.steps[moment["at"] - 1].after] if moment["kind"] != "left" else self.left
             candidates = [tip for tip in tips if tip.text == seen["text"]]
             assert candidates, "the text of that moment"
-            tip = next((tip for tip in candidates if authors_of(tip) == authors_of(seen)), candidates[-1])
+            equal = [tip for tip in candidates if authors_of(tip) == authors_of(seen)]
+            tip = next((tip for tip in equal if has_steps_of(seen, tip)), candidates[-1])
             selection = [tip.index(units) for units in seen["selection"]]
             restored = replace(tip, start=selection[0], end=selection[1])
             self.step(self.state, restored, inserts=has_inserted(self.state.text, restored.text))
@@ -276,6 +276,20 @@ def authors_of(state: Any) -> list[Any]:
         return [(one.author, one.model, one.logprob) for one in state.characters for _ in range(one.units)]
     runs = [run for run in state["authors"] for _ in range(run["length"])]
     return [(run["author"], run.get("model"), run.get("logprob")) for run in runs]
+
+
+def births_of(state: State) -> list[int | None]:
+    """For each UTF-16 unit the number of the action that made its character; None for what no action made."""
+    return [one.birth for one in state.characters for _ in range(one.units)]
+
+
+def has_steps_of(seen: Any, state: State) -> bool:
+    """Whether the page's steps of the characters are as many as their actions in the model, in the same order."""
+    steps = [run.get("step") for run in seen["authors"] for _ in range(run["length"])]
+    numbers = {(birth, step) for birth, step in zip(births_of(state), steps, strict=True) if birth}
+    if any(step is None for _, step in numbers):
+        return False
+    return all(early[0] < late[0] and early[1] < late[1] for early, late in itertools.pairwise(sorted(numbers)))
 
 
 Action = Callable[[Writer, int, int, str], None]
@@ -331,6 +345,20 @@ def test_a_letter_typed_over_a_selection_that_ends_with_it_is_an_abandoned_text(
     writer.type(0, 0, "a")
     writer.reenter(0, 0, "")
     assert writer.state.text == "."
+
+
+def test_of_two_abandoned_texts_that_differ_in_steps_alone_the_restored_one_counts(
+    script: Script,
+) -> None:
+    writer = Writer(script)
+    writer.type(0, 0, "a")
+    writer.accept(0, 0, "a")  # with a space behind it
+    writer.delete(0, 0, "")
+    writer.type(0, 0, " ")  # in the place of that space
+    writer.undo(2, 0, "")
+    writer.type(0, 0, "a")
+    writer.reenter(0, 0, "")
+    assert writer.state.text == "aa "
 
 
 def test_no_character_is_attributed_wrongly(script: Script) -> None:
