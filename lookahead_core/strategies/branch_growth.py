@@ -310,6 +310,10 @@ class Growth:
             leaf = children[0]
         return leaf
 
+    def follow_all_known(self, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
+        """Return all leaves extended by `follow_known`, in order; of those that become equal the first only."""
+        return self.distinct([self.follow_known(leaf) for leaf in leaves])
+
     def distinct(self, leaves: Sequence[BranchLeaf]) -> list[BranchLeaf]:
         """Return the leaves in order, of those with equal `token_ids` the first only: shortened paths may be equal.
 

@@ -141,9 +141,9 @@ def _roll_out(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[Bra
     """
     bottom = leaves[0].node.depth - len(leaves[0].token_ids) + growth.options.depth
     for _ in growth.engine.roll_out([leaf.node for leaf in leaves], bottom, growth.end_token_ids):
-        leaves = [growth.follow_known(leaf) for leaf in leaves]
-        yield growth.distinct(leaves)
-    yield growth.distinct([growth.follow_known(leaf) for leaf in leaves])
+        leaves = growth.follow_all_known(leaves)
+        yield leaves
+    yield growth.follow_all_known(leaves)
 
 
 def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
@@ -154,7 +154,7 @@ def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
     """
     continuation_after = growth.context.drafted_continuation
     assert continuation_after is not None
-    leaves = [growth.follow_known(leaf) for leaf in leaves]
+    leaves = growth.follow_all_known(leaves)
     depth = growth.options.depth
     continuations = [
         continuation_after(leaf.node, depth - len(leaf.token_ids)) for leaf in leaves if growth.can_grow(leaf)
@@ -163,9 +163,9 @@ def _grow_with_drafts(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[
         advance_in_one_pass(growing, growth.engine)
         for continuation in growing:
             continuation.take_all_known()
-        leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
+        leaves = growth.follow_all_known(leaves)
         yield leaves
-    yield growth.distinct(leaves)
+    yield leaves
 
 
 def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterator[list[BranchLeaf]]:
@@ -173,9 +173,9 @@ def _grow_level_by_level(growth: Growth, leaves: Sequence[BranchLeaf]) -> Iterat
 
     Of leaves whose paths become equal only the first is kept, see `Growth.distinct`.
     """
-    leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
+    leaves = growth.follow_all_known(leaves)
     while growth.evaluate([leaf for leaf in leaves if growth.can_grow(leaf)]):
-        leaves = growth.distinct([growth.follow_known(leaf) for leaf in leaves])
+        leaves = growth.follow_all_known(leaves)
         yield leaves
     yield leaves
 
