@@ -59,11 +59,12 @@ class InvalidLogits(LookaheadError):
 
     status = 500
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The model's computation has failed for this text: it returned values that are no numbers. Change the text "
-            "a little to try again."
-        )
+    def __init__(
+        self,
+        sentence: str = "The model's computation has failed for this text: it returned values that are no numbers. "
+        "Change the text a little to try again.",
+    ) -> None:
+        super().__init__(sentence)
 
 
 class TextError(LookaheadError):

@@ -36,6 +36,7 @@ from lookahead_core.strategies.next_word_search import MAX_TOKENS as MAX_WORD_TO
 from lookahead_core.strategies.rules import LogitRules
 from lookahead_core.strategies.stream_options import StreamOptions
 from lookahead_core.strategies.word_tokens import WordTokens
+from lookahead_core.text.codec import check_text
 from lookahead_core.text.context_window import window_start
 from lookahead_core.text.passage import Passage, TextEnd
 from lookahead_core.tree import Node, TokenTree
@@ -128,7 +129,7 @@ class Document:
 
     @text.setter
     def text(self, text: str) -> None:
-        self.model.codec.check_text(text)
+        check_text(text)
         self.passage.edit(text)
         self._update_head()
         # Nodes below the old text are no longer visible, and may be forgotten.
@@ -256,11 +257,11 @@ class Document:
         context = self.model.context_length
         reserved = rules.max_new_tokens
         if context is not None:
-            # A long opening leaves less than a quarter: one token of the text is read too.
+            # After a long opening less than a quarter may be free: one token of the text must be read too.
             free = context - self.passage.start_count - 1
             if free < 1:
                 raise LookaheadError(f"This model sees {context:,} tokens in all: shorten what comes before the text.")
-            reserved = min(reserved, max(1, min(context // 4, free)))
+            reserved = min(reserved, max(1, context // 4), free)
         seen_from = self._update_head(reserved)
         self._require_tokens()
         self.new_view()
@@ -320,7 +321,7 @@ class Document:
         not spell the text at `before`, are unknown to the model, hold an end token or a token without text, or if it is
         healed and its first token does not begin with the typed token's text. Raises as setting `text` does.
         """
-        self.model.codec.check_text(text)
+        check_text(text)
         for part in accepted:
             self._follow(text, part)
         self.text = text
@@ -427,9 +428,9 @@ class Document:
 
     @takes_options(LookaheadOptions)
     def continue_branch(
-        self, branch: Branch, text: str, tokens: int = 0, **options: Unpack[LookaheadKeywords]
+        self, branch: Branch | Sequence[int], text: str, tokens: int = 0, **options: Unpack[LookaheadKeywords]
     ) -> Branch:
-        """Return a new branch: the first `tokens` tokens of a branch, then `text`, continued greedily.
+        """Return a new branch: the first `tokens` of a branch or of token ids, then `text`, continued greedily.
 
         The document's text stays as it is; `accept` takes the new branch like any other. The option `depth` is the
         maximum number of tokens after `text`; `until` applies to these tokens. `banned` and `avoid` exclude tokens
@@ -626,7 +627,7 @@ def _prediction_of(node: Node) -> Prediction:
 
 
 def _checked_opening(opening: Any, model: Model) -> tuple[int, ...]:
-    """Return the ids of an opening; raise ValueError for wrong ones, or if the context has no room for one more."""
+    """Return the ids of an opening; raise ValueError for wrong ones, or if they fill the model's whole context."""
     token_ids, context = tuple(_checked_ids("opening", opening, model.vocabulary)), model.context_length
     if context is not None and len(token_ids) >= context:
         raise ValueError(f"opening has {len(token_ids):,} tokens, and this model sees {context:,} in all; shorten it.")

@@ -54,8 +54,8 @@ class DocumentDrafting:
         self._check(options)
         if self.model.address:
             own = any(not isinstance(drafter, str) for drafter in options.drafters)
-            given = (options.speculate, options.heads, options.corpus, options.draft_model, options.source, own)
-            self.require_local(any(map(bool, given)))
+            learned = options.heads or options.corpus or options.draft_model or options.source
+            self.require_local(bool(options.speculate or learned or own))
             return None
         wanted = not self.model.engine_reason if options.speculate is None else options.speculate
         if not wanted or options.max_new_tokens == 1:

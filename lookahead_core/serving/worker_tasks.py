@@ -45,7 +45,7 @@ class Failed:
 
     def error(self) -> Exception:
         """Return the error to raise in the process that dispatched the task."""
-        return InvalidLogits() if self.kind is InvalidLogits else self.kind(self.sentence)
+        return self.kind(self.sentence)
 
 
 @dataclass(frozen=True, slots=True)

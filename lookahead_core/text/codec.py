@@ -49,6 +49,14 @@ def is_complete_utf8(spelled: bytes) -> bool:
     return True
 
 
+def check_text(text: object) -> None:
+    """Raise ValueError unless a text is a string, and TextError if it holds half of a surrogate pair."""
+    if not isinstance(text, str):
+        raise ValueError(f"text is {type(text).__name__}, and must be a string.")
+    if half := SURROGATE.search(text):
+        raise TextError(f"Character {half.start()} of the text is half of a surrogate pair; remove it.")
+
+
 class TextCodec:
     """A tokenizer, which is copied, as a map between bytes and ids.
 
@@ -70,6 +78,7 @@ class TextCodec:
         if tokenizer is None:
             return
         self._spelled_by: dict[int, bytes] = {}
+        self._limit = vocabulary
         self._size = len(tokenizer) if vocabulary is None else min(len(tokenizer), vocabulary)
         self._special = special_ids(tokenizer)
         self._byte_level = "ByteLevel" in _decoder_of(tokenizer)
@@ -87,7 +96,7 @@ class TextCodec:
         space before it. Raises TextError for half of a surrogate pair, for a text if there is no tokenizer, and for one
         with a token that the model does not have.
         """
-        self.check_text(text)
+        check_text(text)
         if not text:
             return []
         if continuing and self.adds_space:
@@ -95,16 +104,9 @@ class TextCodec:
         else:
             tokens = _tiled(self._encode_with_spans(text), text)
         for token in tokens:
-            if token.token_id >= self._size:
+            if self._limit is not None and token.token_id >= self._limit:
                 raise TextError(f"The model has no token for {text[token.start : token.end]!r}; remove it.")
         return tokens
-
-    def check_text(self, text: object) -> None:
-        """Raise ValueError for a text that is no string, and TextError if it holds half of a surrogate pair."""
-        if not isinstance(text, str):
-            raise ValueError(f"text is {type(text).__name__}, and must be a string.")
-        if half := SURROGATE.search(text):
-            raise TextError(f"Character {half.start()} of the text is half of a surrogate pair; remove it.")
 
     def bytes_of(self, token_id: int) -> bytes:
         """Return the bytes that a token adds within a text; b"" for special tokens, unknown ids, and no tokenizer."""

@@ -277,7 +277,7 @@ def test_settings_of_another_type_are_refused_with_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("tokenizer", ["gpt2", 3, object])
-def test_a_tokenizer_that_is_none_is_refused_before_anything_is_loaded(tokenizer: Any) -> None:
+def test_what_is_no_tokenizer_is_refused_before_anything_is_loaded(tokenizer: Any) -> None:
     for source in (tiny_llama(96), "no/such-model"):
         with pytest.raises(ValueError, match="and must be a tokenizer of transformers, or None"):
             load_model(source, tokenizer=tokenizer)

@@ -279,12 +279,12 @@ def authors_of(state: Any) -> list[Any]:
 
 
 def births_of(state: State) -> list[int | None]:
-    """For each UTF-16 unit the number of the action that made its character; None for what no action made."""
+    """Return, for each UTF-16 unit of the text, the number of the action that wrote its character; None if none did."""
     return [one.birth for one in state.characters for _ in range(one.units)]
 
 
 def has_steps_of(seen: Any, state: State) -> bool:
-    """Whether the page's steps of the characters are as many as their actions in the model, in the same order."""
+    """Whether the page gives one step number to the characters of one action, and later actions have later steps."""
     steps = [run.get("step") for run in seen["authors"] for _ in range(run["length"])]
     numbers = {(birth, step) for birth, step in zip(births_of(state), steps, strict=True) if birth}
     if any(step is None for _, step in numbers):
@@ -347,9 +347,7 @@ def test_a_letter_typed_over_a_selection_that_ends_with_it_is_an_abandoned_text(
     assert writer.state.text == "."
 
 
-def test_of_two_abandoned_texts_that_differ_in_steps_alone_the_restored_one_counts(
-    script: Script,
-) -> None:
+def test_of_two_abandoned_texts_that_differ_in_steps_alone_the_restored_one_counts(script: Script) -> None:
     writer = Writer(script)
     writer.type(0, 0, "a")
     writer.accept(0, 0, "a")  # with a space behind it
