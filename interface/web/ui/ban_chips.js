@@ -82,7 +82,8 @@ export class BanChips extends EventTarget {
     const before = findAll(this.element, 'button'), focused = before.find(chip => chip === document.activeElement);
     this.element.hidden = !this.#list.length;
     this.element.replaceChildren('Never:', ...this.#list.map(({id, text}) => {
-      const chip = make('button', {text: `${visibleText(text.trim() || text)} ×`, ariaLabel: `Never ${spokenQuote(text)}: offer it again`, title: 'This token is left out, also where a longer word begins with it; other tokens may still spell such a word. Click to offer it again.'});
+      const word = visibleText(text.trim() || text), title = `“${word}” is left out, also where a longer word begins with it; other tokens may still spell such a word. Click to offer it again.`;
+      const chip = make('button', {ariaLabel: `Never ${spokenQuote(text)}: offer it again`, title}, make('span', {className: 'word', text: word}), ' ×');
       chip.dataset.id = String(id);
       return chip;
     }));

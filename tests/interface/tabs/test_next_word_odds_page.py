@@ -194,6 +194,34 @@ def test_two_banned_tokens_are_seen_whole_beside_what_odds_of_words_need(
         page.set_viewport_size({"width": 1280, "height": 720})
 
 
+@pytest.mark.parametrize("size", [(911, 512), (1280, 800)])
+def test_the_chips_of_four_banned_tokens_are_in_sight_beside_what_odds_of_words_need(
+    visit: Visit, size: tuple[int, int]
+) -> None:
+    page, chips = visit.page, visit.page.locator("#controls .never button")
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    try:
+        show_words(visit)
+        page.locator("#controls .views input[value=tree]").check(force=True)
+        for count in range(1, 5):
+            page.locator("#tree [role=treeitem]").nth(1).focus()
+            page.keyboard.press("Delete")
+            expect(chips).to_have_count(count)
+            visit.wait_until_asked()
+            visit.wait_until_settled()
+        expect(page.locator("#controls .settings-remark")).to_have_text("For odds of words: choose Rows.")
+        edge = page.locator("#controls .settings-remark").bounding_box()["x"]
+        for _left, right, top, bottom in chips.evaluate_all(PLACES):
+            assert right <= edge and bottom - top >= 24
+        inside = chips.evaluate_all("all => all.map(one => one.scrollWidth - one.clientWidth)")
+        assert max(inside) <= 1, "a word that lacks room ends with an ellipsis before the cross"
+        assert {"ellipsis"} == set(
+            chips.locator(".word").evaluate_all("all => all.map(one => getComputedStyle(one).textOverflow)")
+        )
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
 @pytest.mark.parametrize("text", [PROMPT + " sea.", "The captain of the ship was called "])
 def test_at_another_temperature_the_rows_and_figures_are_those_of_tokens(visit: Visit, text: str) -> None:
     branches = visit.page.locator("#branches [data-branch]")
