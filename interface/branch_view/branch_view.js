@@ -36,6 +36,7 @@ const FIRST_TOKEN = {line: 0, column: 0, token: true};
 const FLOATS = /** @type {const} */ (['drawn', 'pointed', 'awaited', 'refusal', 'status']);
 const ROWS_REST = 500;       // milliseconds after the last change of the settings until rows are announced
 const ROWS_LATE = 1500;      // milliseconds that an action waits for its rows, to be announced with them
+const ROWS_VERY_LATE = 3500;  // milliseconds after that until it is announced that they are still being computed
 const REFUSAL_TIME = 2500;   // milliseconds that a refusal is shown
 
 /**
@@ -76,6 +77,8 @@ export class BranchView {
   #rowsTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #confirmedTimer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #waitTimer;
   #refusals = 0;   // how many were announced
   #announcedTab = '';   // what Tab inserts as far as it was announced and painted
   /**
@@ -211,6 +214,7 @@ export class BranchView {
     if (now === before) return;
     if (now.unannounced && (type === 'settings' || type === 'veil')) this.#announceAtRest();
     if (now.confirmed !== before.confirmed) this.#announceIfRowsAreLate();
+    if (now.status.state !== 'thinking' || now.expectedRevision !== before.expectedRevision) clearTimeout(this.#waitTimer);
     if (now.rowsRevision !== before.rowsRevision) {
       for (const tokens of findAll(this.rows, '.tokens')) tokens.scrollLeft = 0;
       find(this.rest, '.others').scrollTop = 0;
@@ -247,7 +251,13 @@ export class BranchView {
     const waits = this.state.confirmed.length > 0;
     if (!waits) clearTimeout(this.#confirmedTimer);
     if (!waits) this.#confirmedTimer = undefined;
-    else this.#confirmedTimer ??= setTimeout(() => this.update({type: 'announceConfirmed'}), ROWS_LATE);
+    else this.#confirmedTimer ??= setTimeout(() => this.#announceLateRows(), ROWS_LATE);
+  }
+
+  #announceLateRows() {
+    this.update({type: 'announceConfirmed'});
+    clearTimeout(this.#waitTimer);
+    this.#waitTimer = setTimeout(() => this.update({type: 'announceWait'}), ROWS_VERY_LATE);
   }
 
   /**

@@ -11,6 +11,8 @@ import {firstWords} from './text_words.js';
 
 /** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
 export const NEW_ROWS_COMING = 'New rows are being computed. These are from before your change.';
+/** What a screen reader says where rows that were announced as ones that follow take long. */
+export const ROWS_STILL_COMING = 'The rows are still being computed.';
 const HINT = 'Each button is a token: a word, or a part of one. Choose one to write up to it.';
 const KEPT_FIRST = 'The first row goes on from your choice, so it stays first.';
 export const REFUSAL = 'That branch was for another text: it was not inserted.';

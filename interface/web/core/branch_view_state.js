@@ -5,8 +5,8 @@
 /** @import {AwaitedRow} from './awaited_row.js' */
 /** @import {Confirmation} from './confirmations.js' */
 import {
-  GHOST_IS_COMING, GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, announcementSentence, awaitSentence, describeOther, describePiece, progressSentence,
-  TAB_LEADS_ON, spokenBeginning, summarySentence, tabAlsoSentence, tabSentence,
+  GHOST_IS_COMING, GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, ROWS_STILL_COMING, announcementSentence, awaitSentence, describeOther, describePiece,
+  progressSentence, TAB_LEADS_ON, spokenBeginning, summarySentence, tabAlsoSentence, tabSentence,
 } from './branch_sentences.js';
 import {endsWait, rowToAwait, withFirstTokens} from './awaited_row.js';
 import {continuedLetters} from './figures_and_labels.js';
@@ -62,7 +62,7 @@ import {beforeRows, withConfirmation, withRows, withSentence} from './confirmati
  *   | {type: 'settings', settings: RowSettings} | {type: 'status', state: string, note?: string | null}
  *   | {type: 'ahead', ready: number, keys: string[], tokens?: number} | {type: 'toggleOthers'} | {type: 'veil', veiled: boolean}
  *   | {type: 'follow', edit: RowEdit | null, undone?: boolean, redone?: boolean} | ({type: 'confirm'} & Confirmation)
- *   | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'}
+ *   | {type: 'await', branch: number} | {type: 'giveUp'} | {type: 'announceRows'} | {type: 'announceConfirmed'} | {type: 'announceWait'}
  *   | {type: 'announceTab', text: string | null, leadsOn?: boolean} | {type: 'point', target: Target | null}
  *   | {type: 'refuse', because?: string} | {type: 'endRefusal'}} BranchViewEvent
  */
@@ -107,6 +107,7 @@ function change(state, event) {
     case 'toggleOthers': return {...state, othersOpen: !state.othersOpen && state.drawn.others.length > 0};
     case 'announceRows': return announceChangedRows(state);
     case 'announceConfirmed': return announceBeforeRows(state);
+    case 'announceWait': return state.status.state === 'thinking' ? {...state, announcement: ROWS_STILL_COMING} : state;
     case 'announceTab': return announceTab(state, event);
     case 'await': return waitFor(state, event.branch);
     case 'giveUp': return state;

@@ -1414,6 +1414,21 @@ def test_an_action_is_announced_alone_only_where_the_rows_are_late(bench: Bench,
     assert bench.page.evaluate("spoken") == heard
 
 
+def test_rows_that_take_long_are_announced_once_as_still_computed_and_when_they_come(bench: Bench) -> None:
+    bench.show(likely())
+    bench.page.evaluate(LISTEN, ".announcement")
+    rows = bench.page.locator(".announcement").text_content()
+    bench.send("confirm", kind="banned", text=" sea")
+    bench.send("expect", revision=2)
+    expect(bench.page.locator(".announcement")).to_have_text("Banning “sea”: the rows follow.")
+    bench.show(likely() | {"branches": []}, revision=2, state="thinking")
+    expect(bench.page.locator(".announcement")).to_have_text("The rows are still being computed.")
+    bench.show(likely(), revision=2)
+    expect(bench.page.locator(".announcement")).to_have_text(rows)
+    heard = ["Banning “sea”: the rows follow.", "The rows are still being computed.", rows]
+    assert bench.page.evaluate("spoken") == heard
+
+
 DRAG_TEMPERATURE = """settings => [9, 8, 7, 6, 5, 4, 3, 2, 1].map(tenth => {
   root.dispatchEvent(new CustomEvent('settings', {detail: {...settings, temperature: tenth / 10}}));
   return document.querySelector('.announcement').textContent;

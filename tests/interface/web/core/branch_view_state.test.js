@@ -516,6 +516,14 @@ test('what a person has done is announced alone where the rows are late, and the
   assert.equal(run([late], soon), soon);
 });
 
+test('rows that take long are announced as ones that are still computed, and when they come', () => {
+  const late = run([confirm('banned', ' sea'), {type: 'expect', revision: 2}, {type: 'announceConfirmed'}, {type: 'announceWait'}], settled(1));
+  assert.equal(late.announcement, 'The rows are still being computed.');
+  const shown = run([show(2, likelyView())], late);
+  assert.equal(shown.announcement, ROWS);
+  assert.equal(run([{type: 'announceWait'}], shown), shown);
+});
+
 test('rows that come once more are not announced over what was announced since', () => {
   const hidden = run([confirm('hidden'), show(1, likelyView())], settled(1));
   assert.equal(hidden.announcement, 'Grey text hidden until the text changes.');
