@@ -39,6 +39,7 @@ const SENTENCES = {
   changed: (text, now) => `Changed: ${text}${now === undefined ? '' : ` is now “${now}”`}.`,
   changedAgain: (text, now) => `Redone: the change to ${text}${now === undefined ? '' : `, which is now “${now}”`}.`,
   unchanged: text => `Undone: the change to ${quoted(text)}.`,
+  changingBack: text => `Undoing the change to ${quoted(text)}: the rows follow.`,
   lost: () => 'The row that you changed is gone.',
   caret: (text = '') => text,
 };
@@ -58,7 +59,7 @@ export function withConfirmation(list, added) {
 /** What is said instead where the rows are late. @type {Record<string, string>} */
 const BEFORE_ROWS = {
   banned: 'banning', bannedAgain: 'banningAgain', rebanned: 'banningAgain', allowed: 'allowing', allowedAgain: 'allowing', unbanned: 'allowing',
-  towards: 'steering', avoid: 'avoiding',
+  towards: 'steering', avoid: 'avoiding', unchanged: 'changingBack',
 };
 
 /**

@@ -737,7 +737,7 @@ def test_a_change_of_a_row_is_undone_and_made_again(visit: Visit) -> None:
     visit.wait_until_settled()
     assert visit.page.locator("#branches .branch").all_inner_texts() == before
     assert visit.text == TEXT
-    wait_until_announced(visit, "Undone: the change to “never”.")
+    wait_until_announced(visit, "Undone: the change to “never”.", "Undoing the change to “never”: ")
     press(visit, "Control+Shift+z")
     expect(edited).not_to_have_count(0)
     wait_until_announced(visit, "Redone: the change to row ")

@@ -548,6 +548,12 @@ test('where its rows are late, no step of a ban is announced as done', () => {
   }
 });
 
+test('where its rows are late, the undo of a change of a row is announced as one that the rows are still to follow', () => {
+  const late = run([confirm('unchanged', ' never'), {type: 'status', state: 'thinking'}, {type: 'announceConfirmed'}], settled(1));
+  assert.equal(late.announcement, 'Undoing the change to “never”: the rows follow.');
+  assert.equal(run([show(1, likelyView())], late).announcement, ROWS);
+});
+
 test('the same action is announced again, after an empty announcement', () => {
   const late = {type: 'announceConfirmed'}, first = run([confirm('inserted', ' sea'), {type: 'expect', revision: 2}, late], settled(1));
   assert.equal(first.announcement, 'Inserted: “sea”.');
