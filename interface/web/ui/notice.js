@@ -1,5 +1,6 @@
 // A line for one sentence with at most one action.
 import {findAll, make} from './elements.js';
+import {historyKey} from '../core/shortcuts.js';
 
 const SHOWN_FOR = 12_000;   // milliseconds; a notice with an action stays until it is closed
 
@@ -36,6 +37,12 @@ export class Notice {
       this.clear();
       run?.();
     });
+    // On the window: before the document, where the key undoes a step of the text.
+    addEventListener('keydown', event => {
+      if (event.target !== this.button || this.#action?.label !== 'Undo' || historyKey(event) !== 'undo') return;
+      event.preventDefault();
+      this.button.click();
+    }, {capture: true});
     dismiss.addEventListener('click', () => this.clear());
     // Also when its tab is left or opened.
     new ResizeObserver(reserveRoom).observe(element);
