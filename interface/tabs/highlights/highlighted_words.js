@@ -269,6 +269,12 @@ export class HighlightedWords {
     else if (mayClose) this.#close(word);
   }
 
+  /** Hide the details of a word that has the focus, and take its branches away if it is chosen. @param {HTMLElement} word */
+  #escape(word) {
+    this.#hideDetails();
+    if (word.hasAttribute('aria-current')) this.#close(word);
+  }
+
   /** @param {HTMLElement} word that is chosen */
   #close(word) {
     markChosen(word, false);
@@ -295,7 +301,7 @@ export class HighlightedWords {
     const word = closestTo(event, '.word'), {key} = event;
     if (!word || event.altKey || event.ctrlKey || event.metaKey) return;
     if (key === 'Enter' || key === ' ') this.#toggle(word);
-    else if (key === 'Escape') this.#hideDetails();
+    else if (key === 'Escape') this.#escape(word);
     else if (key === 'Tab' && !event.shiftKey && this.details.tabIndex === 0) this.details.focus();
     else if (HIGHLIGHT_MOVES[key]) this.#moveFocus(word, HIGHLIGHT_MOVES[key], one => one === word || one.hasAttribute('data-marked'));
     else if (MOVES[key]) this.#moveFocus(word, this.#inReadingOrder(MOVES[key]));

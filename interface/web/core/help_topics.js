@@ -113,7 +113,7 @@ export const TOPICS = {
       ['← →', 'go from word to word; to the first or the last one with Home or End'],
       ['↑ ↓', 'go to the highlight before or after'],
       ['Enter', 'show how the text could have continued from that word'],
-      ['Esc', 'hide what is said of the word'],
+      ['Esc', 'hide what is said of the word, and close its branches'],
       ['Alt ↓', 'go to the branches'],
     ]},
     {title: 'In the branches', isOfKeys: true, lines: [

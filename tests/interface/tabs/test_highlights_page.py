@@ -1026,7 +1026,8 @@ def test_a_word_keeps_its_description_while_it_has_the_focus_also_without_its_ca
         elif wait:
             assert about.is_visible(), "details whose alternatives are checked stay beside the branches"
         expect(word).to_have_attribute("aria-description", expected)
-        page.wait_for_selector("#highlights-branches[data-state=settled][data-stale=false]", timeout=PATIENCE)
+        state = "settled" if key == "Enter" else "empty"
+        page.wait_for_selector(f"#highlights-branches[data-state={state}]", timeout=PATIENCE)
         expect(word).to_be_focused()
         expect(word).to_have_attribute("aria-description", expected)
         page.keyboard.press("ArrowLeft")
@@ -1035,6 +1036,25 @@ def test_a_word_keeps_its_description_while_it_has_the_focus_also_without_its_ca
         expect(whole).to_have_count(1)
         page.locator("#highlights-count").focus()
         expect(whole).to_have_count(0)
+
+
+@in_a_browser
+def test_escape_on_a_chosen_word_closes_its_branches_and_says_so(tiny: Visit) -> None:
+    page, said = tiny.page, tiny.page.locator(".read .announcement")
+    tiny.analyse(TEXT)
+    words = page.locator("#highlights .word")
+    words.nth(2).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#highlights-branches[data-state=settled]", timeout=PATIENCE)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Escape")
+    expect(page.locator("#highlights-branches")).to_have_attribute("data-state", "settled")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Escape")
+    expect(page.locator("#highlights-branches")).to_have_attribute("data-state", "empty")
+    expect(said).to_have_text("The branches are closed.")
+    expect(words.nth(2)).to_be_focused()
+    expect(page.locator("#highlights [aria-current]")).to_have_count(0)
 
 
 @in_a_browser
