@@ -12,7 +12,8 @@ const BUTTONS = `${CONTROLS}, ${COVERAGE}, .bar :is(button, .button)`;   // besi
 const ROWS = `${BUTTONS}, .branch, .more`;
 const HEADER = '.masthead';   // its sentence stands under it, though over names of tabs: else it would be far away
 const OPENING = '[aria-expanded], .onward, #highlights-next';   // what a tap shows would be below its sentence
-const OTHERS = `${COVERAGE}, .branch, .more, .bar :is(button, .button)`;   // not covered by the sentence of a control if there is another place
+const CELLS = '.box, td';
+const OTHERS = `${CELLS}, ${COVERAGE}, .branch, .more, .bar :is(button, .button)`;   // not covered by the sentence of a control if there is another place
 
 /** @param {EventTarget | null} target */
 const tipped = target => (target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest('[data-tip]')) : null);
@@ -147,7 +148,7 @@ export class Tips {
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
     const {left, top} = tipPosition({
       control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(`${TOOLBARS}, .cover`), beside: frame.matches(FRAMES),
-      controls: owner.closest(HEADER) ? [] : boxes(spared), others: frame.matches(TOOLBARS) ? [...boxes(OTHERS), ...paragraphBoxes()] : [],
+      controls: owner.closest(HEADER) ? [] : boxes(spared), others: frame.matches(TOOLBARS) ? [...boxes(OTHERS), ...paragraphBoxes()] : boxes(CELLS),
       size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
     });
     Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});

@@ -302,6 +302,32 @@ def test_every_token_is_a_box_and_a_click_shows_the_ten_alternatives_of_a_plain_
     assert default_inside.rows.count() == 0
 
 
+COVERED = """() => {
+  const tip = document.querySelector('.tip').getBoundingClientRect();
+  const meets = ({left, top, right, bottom}) =>
+    left < tip.right && tip.left < right && top < tip.bottom && tip.top < bottom;
+  return [...document.querySelectorAll('#internals :is(.box, td)')]
+    .filter(one => meets(one.getBoundingClientRect())).map(one => one.textContent);
+}"""
+
+
+@in_a_browser
+def test_no_sentence_of_the_focus_covers_a_token_or_its_odds(inside: Inside) -> None:
+    page, tip = inside.page, inside.page.locator(".tip")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    try:
+        inside.read(f"{TEXT} 🦊")
+        page.keyboard.press("Shift")  # as who uses the keyboard: the focus is visible then
+        explained = page.locator("#internals :is([data-tip][tabindex], [data-tip] input):visible")
+        assert explained.count() > 8
+        for one in explained.all():
+            one.focus()
+            browsers.expect(tip).to_be_visible()
+            assert page.evaluate(COVERED) == [], tip.inner_text()
+    finally:
+        page.set_viewport_size({"width": 1280, "height": 720})
+
+
 @in_a_browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_figure_and_column_has_a_sentence_on_hover_and_on_focus(inside: Inside, width: int) -> None:
