@@ -6,7 +6,7 @@ import {ReadingProgress} from '../../web/ui/reading_progress.js';
 import {beginningOf} from '../../web/core/text_words.js';
 import {closestTo, dispatch} from '../../web/ui/events.js';
 import {fillField, offerExample} from '../../web/ui/example_button.js';
-import {find, findAll, scrollBehavior} from '../../web/ui/elements.js';
+import {find, findAll, scrollBehavior, setSpokenText} from '../../web/ui/elements.js';
 import {followHiddenText} from '../../web/ui/hidden_text.js';
 import {keepAcrossReloads} from '../../web/net/tab_storage.js';
 import {lineElements} from './token_boxes.js';
@@ -16,6 +16,7 @@ import {progressRequests} from '../../web/ui/progress_requests.js';
 import {LOW, WIDE} from '../../web/ui/window_sizes.js';
 import {paintDetails} from './token_details.js';
 import {spokenSummary, tokensSentence} from './token_figures.js';
+import {spokenToken, tokenLabel} from './visible_signs.js';
 
 const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
 const MARGIN = 8;           // pixels above a token when the page scrolls to its details
@@ -178,18 +179,18 @@ class InternalsTab {
     this.roles = this.#isConversation ? this.conversation.messages.map(({role}) => role) : null;
     this.lines.replaceChildren(...lineElements(view));
     this.result.removeAttribute('data-stale');
-    this.#showLegend();
+    this.#showLegend(view);
     this.details.hidden = false;
     if (isOther) this.lines.scrollTop = 0;
     this.#select(this.#box(view.tokens.length - 1));
     this.line.show(tokensSentence(view.tokens.length - 1, view.cost.passes), 'settled');
   }
 
-  /** Show the legend, with the entries of what the boxes show. */
-  #showLegend() {
+  /** Show the legend, with the entries of what the boxes show. @param {InternalsView} view */
+  #showLegend({tokens, spelled}) {
     const labels = findAll(this.lines, '.box .spelled').map(({textContent}) => textContent).join(''), byTemplate = this.lines.querySelector('.box[data-template]') !== null;
-    const [part] = findAll(this.lines, '.box[data-part] .spelled');
-    if (part) find(this.legend, '.key.part').textContent = part.textContent;
+    const [part] = findAll(this.lines, '.box[data-part]'), token = part && tokens[Number(part.dataset.token)];
+    if (token && token.id !== null) setSpokenText(find(this.legend, '.key.part'), tokenLabel(spelled[token.id]), spokenToken(token, spelled[token.id]));
     /** @type {Record<string, boolean>} */
     const shown = {
       template: byTemplate && this.#isConversation, start: byTemplate && !this.#isConversation,

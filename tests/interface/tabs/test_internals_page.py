@@ -558,7 +558,9 @@ def test_parts_of_characters_are_bytes_and_white_space_has_signs(default_inside:
     parts = default_inside.page.locator("#internals .box[data-part] .spelled").all_inner_texts()
     assert len(parts) > 1 and parts[0].startswith("␣ ")
     sample = default_inside.page.locator("#internals .legend .key.part")
-    assert sample.inner_text() in parts, "the legend shows bytes of this text"
+    shown, said = sample.locator("[aria-hidden]").inner_text(), sample.locator(".spoken-only").text_content()
+    assert shown in parts, "the legend shows bytes of this text"
+    assert said == shown.replace("␣ ", "space, bytes ")
     assert bytes.fromhex("".join(parts).replace("␣", "20")).decode() == " 🦊"
     shown = "".join(default_inside.page.locator("#internals .box:not([data-part]) .spelled").all_inner_texts())
     assert shown == "a⇥b↵↵c␣[____]" and "�" not in shown
