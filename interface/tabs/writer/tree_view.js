@@ -25,6 +25,7 @@ const TYPING_RESTS = 150;   // milliseconds: a paint never comes between two key
 const PASSING = 160;        // milliseconds on another node before it is described
 const LEAVING = 1000;       // milliseconds beside all nodes and the line below before none is described
 const UNKNOWN = 'The text of that node is no longer known.';
+const NOTHING_TO_INSERT = 'This node inserts nothing.';   // the end of the text, and the other tokens after a token of a row
 const WENT_BACK = 'The text is as it was there. Undo brings back the one before.';
 
 /** The least scale before *Fit* is pressed: a low window has no room for letters that are larger than needed. */
@@ -369,6 +370,7 @@ export class TreeView extends EventTarget {
       if (source.byKeyboard) more.focus();
     } else if (choice) this.branches.branchView.accept(choice, source);
     else if (node.goal !== undefined) this.#goBack(node.goal, source);
+    else if (source.byKeyboard) dispatch(this.branches, 'refuse', {because: NOTHING_TO_INSERT});
   }
 
   /**

@@ -391,6 +391,16 @@ def test_by_keyboard_alone(tree: Visit) -> None:
     expect(tree.page.locator("#document textarea")).to_be_focused()
 
 
+def test_enter_on_the_end_of_the_text_says_that_it_inserts_nothing(tree: Visit) -> None:
+    tree.page.locator("#document textarea").focus()
+    tree.page.keyboard.press("Alt+ArrowDown")
+    tree.page.keyboard.press("ArrowLeft")
+    assert "the end of your text" in tree.page.evaluate("document.activeElement.ariaLabel")
+    tree.page.keyboard.press("Enter")
+    expect(tree.page.locator("#branches .announcement")).to_have_text("This node inserts nothing.")
+    assert tree.text == PROMPT
+
+
 def test_tab_leads_from_the_buttons_to_a_node_of_the_drawing(tree: Visit) -> None:
     tree.page.locator("#tree .save-png").focus()
     tree.page.keyboard.press("Tab")
