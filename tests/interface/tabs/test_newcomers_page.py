@@ -127,9 +127,19 @@ def test_a_token_of_internals_is_announced_once_where_it_is_clicked(visit: Visit
     assert page.locator("#internals [role=status]").count() == 0, "nothing is said twice"
 
 
+HEAR_LABEL = """() => {
+  window.changes = [];
+  new MutationObserver(all => {
+    for (const {target} of all) if (target.closest?.('label[for=chat-text]')) changes.push(target.textContent);
+  }).observe(document.body, {childList: true, subtree: true});
+}"""
+
+
 def test_whose_message_is_written_is_announced_as_one_sentence_and_only_when_it_changes(visit: Visit) -> None:
+    visit.page.evaluate(HEAR_LABEL)
     page = tab(visit, "Type assistant")
     label = page.locator("label[for=chat-text]")
+    assert page.evaluate("changes") == [], "the tab is opened with the whole sentence"
     browsers.expect(label).to_have_text("You write the first message as User")
     assert label.get_attribute("aria-atomic") == "true"
     visit.listen(".talking :is([aria-live=polite], [role=status])")
