@@ -19,7 +19,7 @@ export function listenToClicks(view) {
   });
   for (const part of [rows, rest, note]) part.addEventListener('mousedown', event => event.preventDefault());
   root.addEventListener('click', event => {
-    const button = closestTo(event, 'button'), sign = closestTo(event, '.onward'), press = pressed;
+    const button = closestTo(event, 'button'), sign = signAt(event), press = pressed;
     pressed = null;
     if (event.detail && doubleClicks.isSecond(event)) return;
     if (sign) view.scrolling.readOn(sign);
@@ -28,6 +28,15 @@ export function listenToClicks(view) {
     else if (button?.matches('.change')) view.edit(view.state.pointed);
     else if (accept(view, button, press, event)) doubleClicks.begin(event);
   });
+}
+
+/**
+ * The sign of a row that reads on, if a click is within its edges. On a touch screen the click is one of what is below the sign.
+ * @param {MouseEvent} event
+ */
+function signAt(event) {
+  const sign = closestTo(event, '.branch')?.querySelector('.onward'), {left, right} = sign?.getBoundingClientRect() ?? {left: 0, right: 0};
+  return sign instanceof HTMLElement && event.clientX > left && event.clientX < right ? sign : null;
 }
 
 /**

@@ -336,6 +336,16 @@ class Visit:
         self.page.wait_for_timeout(1200)
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
+    def swipe(self, element: Any, right: float) -> None:
+        """Move a finger from the middle of an element by this many pixels to the right, or to the left if negative."""
+        (x, y), session = middle_of(element), self.page.context.new_cdp_session(self.page)
+        session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        for step in range(1, 9):
+            point = {"x": x + right * step / 8, "y": y}
+            session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
+            self.page.wait_for_timeout(16)
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
     def control(self, name: str) -> Any:
         """A setting of the Write tab by its id; "More settings" is opened if it is inside."""
         found = self.page.locator(f"#{name}")

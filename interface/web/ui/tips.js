@@ -60,6 +60,8 @@ export class Tips {
       const owner = target instanceof Node && this.#owner?.contains(target) ? this.#owner : null;
       if (owner && (!this.#touched || owner.matches(OPENING))) this.#dismiss();
     }, {capture: true});
+    // A finger that scrolls asks for no sentence.
+    document.addEventListener('pointercancel', () => this.#dismiss());
     // Not over the rows that answer an input.
     document.addEventListener('input', () => this.#dismiss(), {capture: true});
     // Nor beside a control that has moved: the sentence of the focus goes with it, since a focus may scroll.

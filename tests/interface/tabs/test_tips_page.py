@@ -365,3 +365,32 @@ def test_the_sentence_of_a_fork_stands_near_its_sign(visit: Visit, size: tuple[i
         shown, own = tip.bounding_box(), sign.bounding_box()
         above, below = own["y"] - shown["y"] - shown["height"], shown["y"] - own["y"] - own["height"]
         assert max(above, below) <= 160
+
+
+def test_a_swipe_shows_no_sentence_and_scrolls_its_row_also_from_the_sign_at_the_end(
+    browser: Any, tiny_page: str
+) -> None:
+    with phone_with_rows(browser, tiny_page) as opened:
+        page, tip = opened.page, opened.page.locator(".tip")
+        opened.control("depth").fill("12")
+        opened.wait_until_asked()
+        opened.wait_until_settled()
+        page.evaluate("document.activeElement.blur()")
+        row, text = page.locator("#branches .branch[data-reads]").first, opened.text
+        number, tokens = (
+            row.get_attribute("data-branch"),
+            f"#branches [data-branch='{row.get_attribute('data-branch')}'] .tokens",
+        )
+        brought_into_sight(page, tokens)
+        opened.swipe(row.locator(".share"), 60)
+        page.wait_for_timeout(300)
+        assert tip.is_hidden() and page.locator(tokens).evaluate("one => one.scrollLeft") == 0
+        opened.swipe(row.locator(".onward"), -200)
+        page.wait_for_timeout(700)
+        assert tip.is_hidden() and page.locator(tokens).evaluate("one => one.scrollLeft") > 150
+        page.locator(tokens).evaluate("one => { one.scrollLeft = 0; }")
+        page.wait_for_timeout(300)
+        x, y = browsers.middle_of(page.locator(f"#branches [data-branch='{number}'] .onward"))
+        page.touchscreen.tap(x, y)
+        page.wait_for_function("tokens => document.querySelector(tokens).scrollLeft > 100", arg=tokens, timeout=5000)
+        assert opened.text == text and tip.is_hidden()
