@@ -589,6 +589,7 @@ export class BranchView {
     if (text === null) return;
     const detail = editOf(row, piece, text);
     if (!isInert(this.state, row) && dispatch(this.root, 'edit', detail, {bubbles: true, cancelable: true})) {
+      this.pointing.endHold();
       this.follow(detail.edit);
       return;
     }

@@ -33,10 +33,10 @@ export class Pointing {
     // A long press selects a token without accepting it, until another place is tapped or the row is scrolled.
     root.addEventListener('hold', event => {
       this.#aim(closestTo(event, CHOICES), 0, true);
-      atNextClick(() => { if (this.isHeld) this.#aim(null, 0); }, '.note');
+      atNextClick(() => this.endHold(), '.note');
     });
     root.addEventListener('scroll', event => {
-      if (this.isHeld && !closestTo(event, '.note')) this.#aim(null, 0);
+      if (!closestTo(event, '.note')) this.endHold();
     }, {capture: true, passive: true});
     root.addEventListener('focusin', event => this.#onFocus(/** @type {HTMLElement} */ (event.target)));
     root.addEventListener('focusout', event => { if (event.target === this.button) this.#aim(null, 0); });
@@ -44,6 +44,9 @@ export class Pointing {
 
   /** The button, unless a paint has removed or hidden it. */
   get #present() { return this.button?.isConnected && !this.button.closest('[hidden]') ? this.button : null; }
+
+  /** A finger that rested points at nothing any more. */
+  endHold() { if (this.isHeld) this.#aim(null, 0); }
 
   /** Other rows were drawn: what is now below the mouse or the finger was not pointed at. */
   rowsReplaced() {

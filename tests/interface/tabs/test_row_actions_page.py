@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import browser as browsers
-from tests.support.browser import Visit, expect
+from tests.support.browser import Visit, expect, requests_held
 from tests.support.witness import EngineWithHook, talker
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -1168,3 +1168,23 @@ def test_who_goes_to_the_rows_from_the_middle_of_the_text_hears_where_they_conti
     visit.page.keyboard.press("Alt+ArrowDown")
     expect(visit.page.locator("#branches .token:focus")).to_have_count(1)
     wait_until_announced(visit, "The rows continue at the caret, after ")
+
+
+@pytest.mark.parametrize("key", ["Use it", "Enter"])
+def test_after_a_finger_has_changed_a_token_the_note_covers_nothing_of_the_text(phone: Visit, key: str) -> None:
+    page, note = phone.page, phone.page.locator("#branches .note")
+    phone.fill(TEXT)
+    phone.wait_until_settled()
+    phone.hold(phone.token(2, 0))
+    expect(page.locator("#branches")).to_have_attribute("data-floats", "above")
+    note.locator(".change").tap()
+    page.locator(".row-editor").fill("zebra")
+    with requests_held(page):
+        if key == "Enter":
+            page.keyboard.press("Enter")
+        else:
+            page.get_by_role("button", name=key).tap()
+        page.wait_for_timeout(300)
+        assert note.bounding_box()["y"] >= page.locator("#branches .branch").last.bounding_box()["y"]
+    phone.wait_until_settled()
+    assert note.bounding_box()["y"] >= page.locator("#branches .branch").last.bounding_box()["y"]
