@@ -337,10 +337,11 @@ export class HighlightedWords {
 
   /**
    * Scroll the text so that a word is in the middle of what is seen of the text. The page moves only where the word is outside of
-   * the window then.
+   * the window then; in a narrow window it moves once, until the whole text is above the details.
    * @param {HTMLElement} word
    */
   #scrollTo(word) {
+    if (!matchMedia(WIDE).matches) this.shown.scrollIntoView({block: 'nearest', behavior: 'instant'});
     const outer = this.shown.getBoundingClientRect(), inner = word.getBoundingClientRect(), seen = this.#seenText;
     const {top, bottom} = seen.bottom - seen.top < LEAST_SEEN ? outer : seen;
     this.shown.scrollTop += (inner.top + inner.bottom - top - bottom) / 2;

@@ -362,6 +362,24 @@ def test_on_a_phone_a_word_is_seen_above_its_details(phone: Visit) -> None:
 
 
 @in_a_browser
+@pytest.mark.parametrize("height", [844, 664])
+def test_on_a_phone_the_button_for_the_next_highlight_stays_under_the_finger(phone: Visit, height: int) -> None:
+    phone.page.set_viewport_size({"width": 390, "height": height})
+    open_tab(phone)
+    phone.analyse(" ".join(TEXT for _ in range(6)))
+    button, text = phone.page.locator("#highlights-next"), phone.page.locator("#highlights")
+    button.tap()
+    place = button.bounding_box()
+    for _ in range(int(phone.page.locator("#highlights-count").input_value())):
+        button.tap()
+        phone.page.wait_for_timeout(300)
+        assert button.bounding_box() == place
+        assert text.bounding_box()["y"] + text.bounding_box()["height"] <= height - 13 * 16
+        places = phone.page.evaluate(PLACES)
+        assert places["inside"] and not places["word"]
+
+
+@in_a_browser
 def test_the_details_of_a_word_say_what_fits_means(visit: Visit) -> None:
     visit.page.get_by_role("button", name="Try an example").locator("visible=true").click()
     words, about = visit.page.locator("#highlights [data-marked]"), visit.page.locator("#highlights-about")
