@@ -4,7 +4,7 @@
 import {atNextClick, closestTo, wheelDistance} from '../../web/ui/events.js';
 import {beginningOf} from '../../web/core/text_words.js';
 import {chanceFigure, expectationSentence, highlightSentence, spokenDetails} from './highlight_sentences.js';
-import {findAll, make, setAttribute} from '../../web/ui/elements.js';
+import {find, findAll, make, setAttribute} from '../../web/ui/elements.js';
 import {listenToHolds} from '../../web/ui/holds.js';
 import {markMore, paintWordDetails} from './word_details.js';
 import {relativeEntropies} from './marked_words.js';
@@ -93,6 +93,9 @@ export class HighlightedWords {
     // Details that are higher than their card take the focus from their word, and give it back.
     shown.addEventListener('focusout', ({relatedTarget}) => { if (relatedTarget !== details) this.leave(); });
     details.addEventListener('focusout', ({relatedTarget}) => { if (relatedTarget !== this.#pointed) this.leave(); });
+    const close = find(/** @type {HTMLElement} */ (details.parentElement), '.close');
+    close.addEventListener('mousedown', event => event.preventDefault());   // the focus stays, or the details would be gone before the click
+    close.addEventListener('click', () => this.leave());
     details.addEventListener('keydown', event => this.#onDetailsKey(event));
     shown.addEventListener('keydown', event => this.#onKey(event));
     next.addEventListener('click', () => this.#showNext());

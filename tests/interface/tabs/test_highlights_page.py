@@ -1300,6 +1300,27 @@ def test_a_finger_that_rests_on_a_word_shows_its_alternatives_and_a_tap_opens_br
 
 
 @in_a_browser
+def test_a_finger_closes_the_details_of_a_word_by_a_button_that_covers_none_of_their_text(phone: Visit) -> None:
+    open_tab(phone)
+    phone.analyse(TEXT)
+    page, card = phone.page, phone.page.locator("#highlights-about")
+    close = page.locator(".word-details .close")
+    for figures in (False, True):
+        page.locator("#highlights-with-figures").set_checked(figures)
+        page.locator("#highlights-next").tap()
+        expect(close).to_be_visible()
+        button = close.bounding_box()
+        assert min(button["width"], button["height"]) >= 40
+        for part in card.locator(":scope > :not(.more):visible").all():
+            box = part.bounding_box()
+            assert box["x"] + box["width"] <= button["x"] + 1
+        close.tap()
+        expect(card).to_be_hidden()
+        expect(close).to_be_hidden()
+        expect(page.locator("#highlights-branches")).to_have_attribute("data-state", "empty")
+
+
+@in_a_browser
 def test_a_button_beside_the_branches_closes_them_and_keys_get_back_to_the_word(tiny: Visit) -> None:
     page = tiny.page
     tiny.analyse(TEXT)
