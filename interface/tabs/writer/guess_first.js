@@ -3,7 +3,7 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
-import {FINGER, WIDE} from '../../web/ui/window_sizes.js';
+import {FINGER} from '../../web/ui/window_sizes.js';
 import {announce} from '../../web/ui/announce.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
@@ -176,9 +176,7 @@ export class GuessFirst extends EventTarget {
     this.#keep(addGuess(this.#score, known));
     const row = rowPhrase(rows, texts, guess, drawn.wordError === null ? known : undefined);
     this.#sayOutcome(guessSentence(guess, {probability: known, texts, words}, row, under));
-    // On an upright phone the text, the result and the rows have room below each other.
-    if (matchMedia(WIDE).matches) this.said.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
-    else this.draft.box.scrollIntoView({block: 'start', behavior: scrollBehavior()});
+    this.said.scrollIntoView({block: 'nearest', behavior: scrollBehavior()});
   }
 
   /**

@@ -407,6 +407,20 @@ def test_on_a_phone_no_text_field_has_the_focus_after_a_guess(phone: Visit, way:
     expect(said).not_to_contain_text("Alt+")
 
 
+def test_on_a_phone_a_guess_whose_result_is_in_sight_does_not_move_the_page(phone: Visit) -> None:
+    page, said = phone.page, phone.page.locator(".guess-said")
+    phone.control("guess-first").check()
+    phone.fill(TEXT)
+    wait_for_answer(phone)
+    page.locator("#guess").fill("time")
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    page.locator("#guess-done").tap()
+    expect(said).to_contain_text("“time”: ")
+    expect(said).to_be_in_viewport(ratio=1)
+    page.wait_for_timeout(700)
+    assert page.evaluate("scrollY") == 0
+
+
 def test_on_a_phone_the_result_of_a_guess_is_in_sight_and_the_page_does_not_jump(phone: Visit) -> None:
     page, said = phone.page, phone.page.locator(".guess-said")
     phone.control("guess-first").check()
@@ -421,8 +435,9 @@ def test_on_a_phone_the_result_of_a_guess_is_in_sight_and_the_page_does_not_jump
     page.locator("#guess-done").tap()
     expect(said).to_contain_text("“time”: ")
     expect(said).to_be_in_viewport(ratio=1)
-    expect(page.locator("#branches .branch").last).to_be_in_viewport()
-    assert page.evaluate("lowest") == begin
+    expect(page.locator("#branches .branch").first).to_be_in_viewport(ratio=1)
+    page.wait_for_timeout(700)
+    assert page.evaluate("lowest") == page.evaluate("scrollY") == begin
 
 
 def test_on_a_phone_text_result_and_rows_are_seen_together_and_the_text_beside_the_next_guess(phone: Visit) -> None:
