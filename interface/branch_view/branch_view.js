@@ -6,7 +6,7 @@
 /** @import {FocusPosition} from './row_keys.js' */
 /** @import {BranchViewEvent, BranchViewState, Target} from '../web/core/branch_view_state.js' */
 import {
-  INITIAL_STATE, choiceAt, describe, isBeforeChange, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce, saysRefusal,
+  INITIAL_STATE, choiceAt, describe, isBeforeChange, isCurrent, isInert, isShownViewOld, isStale, leavesOutOthers, noteOf, otherOddsOf, reduce, saysRefusal,
 } from '../web/core/branch_view_state.js';
 import {Pointing} from './pointing.js';
 import {ROWS_HAVE_FOCUS, ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence, refusedRowSentence} from '../web/core/branch_sentences.js';
@@ -372,7 +372,7 @@ export class BranchView {
     setAttribute(this.rest, 'data-inert', old);
     const earlier = old || (state.status.state === 'thinking' && isBeforeChange(state));
     for (const part of [this.cover, root]) setAttribute(part, 'data-earlier', earlier);
-    const since = state.textChanged ? 'For the text before' : 'Before the change';
+    const odds = otherOddsOf(state), since = state.textChanged ? 'For the text before' : odds ? `Odds of ${odds}` : 'Before the change';
     if (earlier) setText(find(this.cover, '.earlier'), since);
     setText(find(root, '.keys-of-earlier'), earlier ? `${since}: new rows are being computed.` : '');
     setText(find(this.note, '.words'), note.sentence);

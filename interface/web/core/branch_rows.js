@@ -30,7 +30,7 @@ export function coversSettings(view, settings) {
   if (!same('mode') || (wanted.towards || '') !== (asked.towards || '') || (wanted.avoid || '') !== (asked.avoid || '')) return false;
   if (asked.mode === 'sampled' && !same('temperature', 'top_p', 'seed')) return false;
   // Odds of words are known at temperature 1 alone, and the likeliest words are other rows than the likeliest tokens.
-  if (oddsKind(asked) !== (isReheated(wanted) ? 'tokens' : oddsKind(wanted))) return false;
+  if (otherOdds(view, settings)) return false;
   return isCuttable(asked) ? wanted.k <= asked.k && isLongEnough(view, wanted) : hasSameRows(view, wanted);
 }
 
@@ -45,6 +45,16 @@ const isCuttable = ({mode, towards}) => CUTTABLE.includes(mode) && !towards;
  * @param {{mode?: string, odds?: string, towards?: string, avoid?: string}} settings
  */
 const oddsKind = ({mode, odds, towards, avoid}) => (mode === 'likely' && odds === 'words' && !towards && !avoid ? 'words' : 'tokens');
+
+/**
+ * What the shares of a view are of, words or tokens, if the settings ask for the other; else null.
+ * @param {View} view
+ * @param {RowSettings} settings
+ */
+export function otherOdds({asked}, settings) {
+  const odds = oddsKind(asked), wanted = {...asked, ...settings};
+  return odds === (isReheated(wanted) ? 'tokens' : oddsKind(wanted)) ? null : odds;
+}
 
 /**
  * Whether shares are those of words: a view holds them for temperature 1 and top-p 1 only.

@@ -13,7 +13,7 @@ import {continuedLetters} from './figures_and_labels.js';
 import {editedPosition, restoredPosition, withChange} from './row_edits.js';
 import {wordOfPiece} from './row_tokens.js';
 import {choiceOf, choiceOfOther, textUpTo, tokenToBan} from './choice.js';
-import {shapePinnedRow, shapeRows} from './branch_rows.js';
+import {otherOdds, shapePinnedRow, shapeRows} from './branch_rows.js';
 import {NOT_YET} from './shares.js';
 import {viewToBeginWith} from './known_views.js';
 import {beforeRows, withConfirmation, withRows, withSentence} from './confirmations.js';
@@ -383,6 +383,12 @@ export function isBeforeChange(state) {
 }
 
 /**
+ * What the shares of the drawn rows are of, words or tokens, if those of the awaited rows are of the other; else null.
+ * @param {BranchViewState} state
+ */
+export const otherOddsOf = ({shown, settings}) => shown && otherOdds(shown.view, settings);
+
+/**
  * Whether the drawn rows may leave out other tokens or another word than those that are awaited.
  * @param {BranchViewState} state
  */
@@ -453,7 +459,8 @@ export function noteOf(state) {
   if (pointed) return {sentence: pointed.sentence, progress: '', own: pointed.own, isPart: pointed.isPart, bannable: pointed.bannable, editable: pointed.editable};
   if (state.veiled && !STATES_OF_NOTES.includes(status.state)) return {sentence: GUESS_FIRST, progress: '', bannable: false, editable: false};
   if (status.state === 'thinking' && !status.note && drawn.count && isBeforeChange(state)) {
-    return {sentence: NEW_ROWS_COMING, progress: progressSentence(status.reading, null), bannable: false, editable: false, ofRows: true};
+    const odds = otherOddsOf(state), sentence = odds ? `New rows are being computed, with odds of ${odds === 'words' ? 'tokens' : 'words'}.` : NEW_ROWS_COMING;
+    return {sentence, progress: progressSentence(status.reading, null), bannable: false, editable: false, ofRows: true};
   }
   const sentence = summarySentence(status, drawn, shown?.view.seen_from, state.readOnly);
   const ofRows = ['settled', 'thinking'].includes(status.state) && !status.note;

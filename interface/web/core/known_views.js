@@ -2,7 +2,8 @@
 /** @import {RowSettings, View} from './types.d.ts' */
 import {coversSettings} from './branch_rows.js';
 
-const MOST_RECENT = 40;   // texts whose view is kept, for undo
+const MOST_RECENT = 40;   // views that are kept, for undo and for the change between rows and tree
+const ODDS = ['words', 'tokens'];
 
 /**
  * The key of a path: its token ids.
@@ -12,7 +13,7 @@ export const idsKey = ids => ids.join(' ');
 
 /** The view of the present text, prefetched views, and complete views of recent texts. */
 export class KnownViews {
-  /** @type {Map<string, View>} */
+  /** @type {Map<string, View>} the keys are what the odds are of, and the text */
   #recent = new Map();
   revision = -1;
   /** @type {View | null} */
@@ -68,8 +69,7 @@ export class KnownViews {
    * @param {RowSettings} settings
    */
   at(text, settings) {
-    const view = this.#recent.get(text);
-    return view && isComplete(view, settings) ? view : null;
+    return ODDS.map(odds => this.#recent.get(`${odds} ${text}`)).find(view => view && isComplete(view, settings)) ?? null;
   }
 
   /** @param {number} revision @param {View | null} view @param {boolean} complete */
@@ -77,9 +77,10 @@ export class KnownViews {
 
   /** @param {string} text @param {View | null} view */
   #remember(text, view) {
-    this.#recent.delete(text);
+    const key = `${view?.asked.odds ?? 'tokens'} ${text}`;
+    this.#recent.delete(key);
     // A view with changed rows belongs to one visit of the text.
-    if (view && !view.branches.some(branch => branch.edited)) this.#recent.set(text, view);
+    if (view && !view.branches.some(branch => branch.edited)) this.#recent.set(key, view);
     const [oldest] = this.#recent.keys();
     if (this.#recent.size > MOST_RECENT) this.#recent.delete(oldest);
   }

@@ -254,9 +254,10 @@ export class BranchController {
       return;
     }
     hooks.onBegin();
+    const isNew = known.revision !== revision || (known.view && !isComplete(known.view, this.#settings));
     // A known view of another visit of the text has no changed rows.
-    const view = known.revision === revision ? known.view : this.edits.list.length ? null : known.at(text, this.#settings);
-    if (view && known.revision !== revision) this.#showKnown(revision, text, view);
+    const view = isNew && !this.edits.list.length ? known.at(text, this.#settings) : null;
+    if (view) this.#showKnown(revision, text, view);
     else this.#dispatch('expect', {revision, textChanged: !PROMPT_KINDS.includes(kind)});
     if (kind !== 'prompting') this.#request();
   }

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support import browser as browsers
-from tests.support.browser import Visit, expect
+from tests.support.browser import Visit, expect, requests_held
 from tests.support.witness import EngineWithHook, talker
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -1070,3 +1070,20 @@ def test_panning_over_five_hundred_nodes_drops_few_frames(tree: Visit) -> None:
     drawn, empty = (max(rates[name]) for name in ("#tree .tree-scroll", ""))
     print(f"frames a second: {drawn:.1f} panning over 500 nodes, {empty:.1f} on an empty page: {drawn / empty:.2f}")
     assert drawn >= 0.9 * empty
+
+
+def test_rows_are_there_at_once_where_the_tree_was_only_looked_at(tiny: Visit) -> None:
+    page = tiny.page
+    page.evaluate(browsers.CHOOSE_ODDS, "words")
+    tiny.type("The old keeper")
+    tiny.wait_until_settled()
+    rows = page.locator("#branches .rows").inner_text()
+    page.locator("#controls .views input[value=tree]").check(force=True)
+    tiny.wait_until_asked()
+    tiny.wait_until_settled()
+    with requests_held(page):
+        page.locator("#controls .views input[value=rows]").check(force=True)
+        tiny.wait_until_asked()
+        assert page.locator("#branches .rows").inner_text() == rows
+        expect(page.locator("#branches .note .words")).not_to_contain_text("New rows")
+    tiny.wait_until_settled()

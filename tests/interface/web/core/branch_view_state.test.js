@@ -340,6 +340,8 @@ test('while other rows are computed, the note of those before a change claims no
   for (const settings of [{k: 6}, {mode: 'forks'}, {avoid: 'sea'}, {towards: 'sea'}]) {
     assert.deepEqual(noteOf(changed(settings)), {sentence: NEW_ROWS_COMING, progress: '', bannable: false, editable: false, ofRows: true}, JSON.stringify(settings));
   }
+  const otherOdds = run([{type: 'settings', settings: {...SETTINGS, odds: 'words'}}, {type: 'expect', revision: 1}], settled());
+  assert.equal(noteOf(otherOdds).sentence, 'New rows are being computed, with odds of words.', 'the view may have changed alone');
   assert.match(noteOf(changed({temperature: 0.5})).sentence, /at temperature 0.5/, 'the odds of the same rows are known');
   const ban = run([{type: 'settings', settings: {...SETTINGS, banned: 1}}, {type: 'expect', revision: 2, textChanged: false}], settled());
   assert.equal(noteOf(ban).sentence, NEW_ROWS_COMING);

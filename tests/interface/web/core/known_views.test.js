@@ -30,6 +30,12 @@ test('a complete view is found again for the same text', () => {
   assert.equal(known.at('one ', SETTINGS), null);
 });
 
+test('of one text a view with odds of words and one with odds of tokens are kept', () => {
+  const known = new KnownViews(), views = ['words', 'tokens'].map(odds => viewOf({odds}));
+  for (const view of views) known.take(1, 'one', view, true);
+  assert.deepEqual(['words', 'tokens'].map(odds => known.at('one', settings({odds}))), views);
+});
+
 test('a growing view is not kept for later', () => {
   const known = new KnownViews();
   known.take(1, 'one', viewOf(), false);
