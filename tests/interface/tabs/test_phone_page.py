@@ -233,10 +233,12 @@ def test_a_notice_that_goes_by_itself_lets_a_finger_reach_the_tabs(phone: Visit)
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_a_notice_of_type_assistant_with_undo_moves_nothing_and_covers_neither_tabs_nor_text_nor_rows(
-    phone: Visit,
+@pytest.mark.parametrize("width", [390, 360])
+def test_a_notice_of_type_assistant_with_undo_moves_nothing_and_covers_the_name_of_the_page_alone(
+    phone: Visit, width: int
 ) -> None:
     page, text = phone.page, phone.page.locator("#chat-text")
+    page.set_viewport_size({"width": width, "height": 844})
     phone.open_tab("Type assistant")
     text.fill("Why?")
     page.locator("#send").click()
@@ -245,8 +247,14 @@ def test_a_notice_of_type_assistant_with_undo_moves_nothing_and_covers_neither_t
     notice = page.locator(".talking .notice.said")
     expect(notice).to_contain_text("A new conversation.")
     covered, tab = notice.bounding_box(), page.get_by_role("tab", name="Write", exact=True).bounding_box()
-    assert tab["y"] + tab["height"] <= covered["y"]
-    assert covered["y"] + covered["height"] <= text.bounding_box()["y"]
+    assert covered["y"] >= 0 and covered["y"] + covered["height"] <= tab["y"]
+    assert notice.evaluate("one => one.scrollHeight <= one.clientHeight"), "all of the sentence is in it"
+    expect(notice).to_be_in_viewport(ratio=1)
+    for button in notice.locator("button").all():
+        assert button.evaluate(
+            "one => one.contains(document.elementFromPoint(...(({x, y, width, height}) =>"
+            " [x + width / 2, y + height / 2])(one.getBoundingClientRect())))"
+        )
     place = text.bounding_box()
     notice.locator(".dismiss").click()
     expect(notice).to_have_count(0)
