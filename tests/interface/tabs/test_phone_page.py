@@ -420,13 +420,17 @@ SMALL_TARGETS = """() => [...document.querySelectorAll('button, a[href], summary
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_no_control_is_smaller_than_24_pixels_and_no_token_lower_than_28(browser: Any, tiny_page: str) -> None:
-    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 844})
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390)])
+def test_no_control_is_smaller_than_24_pixels_and_no_token_lower_than_28(
+    browser: Any, tiny_page: str, width: int, height: int
+) -> None:
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": width, "height": height})
     with browsers.visit(context, tiny_page) as visit:
         page = visit.page
         visit.fill("The old keeper's 202")
         visit.wait_until_settled()
-        page.locator("#more").tap()
+        if page.locator("#more").is_visible():  # in a wide window its buttons are there without it
+            page.locator("#more").tap()
         page.locator("#rest .more").tap()
         page.locator(".more-settings summary").first.tap()
         assert page.evaluate(SMALL_TARGETS) == []
