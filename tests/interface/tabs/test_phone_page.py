@@ -409,6 +409,15 @@ def test_the_lines_of_the_opening_of_type_assistant_are_as_far_apart_as_each_oth
     assert len(gaps) >= 2 and max(gaps) - min(gaps) <= 1
 
 
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_help_of_type_assistant_is_beside_its_other_button_on_a_narrow_phone(phone: Visit) -> None:
+    phone.page.set_viewport_size({"width": 360, "height": 844})
+    phone.open_tab("Type assistant")
+    button, sign = phone.page.locator("#chat-new").bounding_box(), phone.page.locator(".talking .help").bounding_box()
+    assert button["x"] + button["width"] <= sign["x"] and sign["y"] < button["y"] + button["height"]
+
+
 SMALL_TARGETS = """() => [...document.querySelectorAll('button, a[href], summary, select, input, .token')]
 .filter(one => {
   const shown = one.matches('[type=checkbox], [type=radio], [type=file]') ? one.closest('label') ?? one : one;
