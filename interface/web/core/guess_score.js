@@ -121,8 +121,8 @@ export const droppedSentence = guess => `The text has changed: ${quotedText(gues
  */
 export function scoreSentence({bits, guesses}) {
   if (!guesses) return 'No guess yet.';
-  if (guesses === 1) return `1 guess: ${formatBits(bits)} (fewer is better)`;
-  return `${guesses} guesses: ${formatBits(bits)}, ${toTenth(bits / guesses)} each (fewer is better)`;
+  if (guesses === 1) return `1 guess: ${formatBits(bits)}`;
+  return `${guesses} guesses: ${formatBits(bits)}, ${toTenth(bits / guesses)} each`;
 }
 
 /**

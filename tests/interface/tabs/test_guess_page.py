@@ -476,7 +476,6 @@ def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_and_the_sc
     total = form.locator(".guess-total")
     page.set_viewport_size({"width": 911, "height": 512})
     page.locator("#controls summary").click()  # closes the settings
-    before = form.bounding_box()
     page.locator("#guess").fill("the")
     if by_key:
         page.locator("#guess").press("Enter")
@@ -487,15 +486,27 @@ def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_and_the_sc
     expect(total).to_contain_text("1 guess: ")
     for part in (said, total):
         assert part.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 14
-    assert said.bounding_box()["y"] + said.bounding_box()["height"] <= total.bounding_box()["y"] + 0.5
+    settings = page.locator("#controls summary").bounding_box()
+    assert settings["x"] + settings["width"] <= total.bounding_box()["x"]
+    assert total.bounding_box()["y"] + total.bounding_box()["height"] <= said.bounding_box()["y"] + 0.5
     assert total.locator(".figures").evaluate("one => one.getClientRects().length") == 1, "the score has one line"
-    assert form.bounding_box() == before, "the rows below stay where they are"
     expect(page.locator("#branches .branch")).to_have_count(5)
     for row in page.locator("#branches .branch").all():
         expect(row).to_be_in_viewport(ratio=0.99)
     assert said.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), "all of the result is seen"
     assert form.evaluate("one => one.matches(':focus-visible')") is by_key
     assert said.bounding_box()["x"] - form.bounding_box()["x"] >= 4, "the frame of the focus stands apart from it"
+    rows = page.locator("#branches .rows").bounding_box()
+    visit.token(1, 1).hover()
+    expect(page.locator("#branches .note .words")).to_contain_text("up to here")
+    note = page.locator("#branches .note").bounding_box()
+    assert page.locator("#branches .rows").bounding_box() == rows
+    assert note["y"] + note["height"] <= rows["y"] + 0.5
+    for part in (said, total, page.locator("#coverage .held")):
+        box = part.bounding_box()
+        assert box["y"] + box["height"] <= note["y"] + 1, "the note covers none of them"
+        inside = [box["x"] + 4, box["y"] + box["height"] - 4]
+        assert part.evaluate("(one, at) => one.contains(document.elementFromPoint(...at))", inside)
     visit.type(" old")
     page.locator("#guess-done").click()
     expect(said).to_have_text("Type the word that you expect next.")

@@ -52,8 +52,8 @@ test('a longer word is the guess and what follows it, also where the text has be
 test('guesses add up', () => {
   const score = [0.5, 0.125].reduce(addGuess, NO_GUESSES);
   assert.deepEqual(score, {bits: 4, guesses: 2});
-  assert.equal(scoreSentence(score), '2 guesses: 4.0 bits, 2.0 each (fewer is better)');
-  assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess: 1.0 bit (fewer is better)');
+  assert.equal(scoreSentence(score), '2 guesses: 4.0 bits, 2.0 each');
+  assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess: 1.0 bit');
   assert.equal(scoreSentence(NO_GUESSES), 'No guess yet.');
 });
 
