@@ -92,6 +92,7 @@ export class TreeViewport {
    * @param {Size} drawing
    */
   resize(drawing) {
+    if (drawing.width !== this.#drawing?.width || drawing.height !== this.#drawing.height) this.scroll.style.minHeight = '';
     this.#drawing = drawing;
     this.#follow();
     this.#apply();
@@ -99,11 +100,15 @@ export class TreeViewport {
 
   /** Show all of the drawing, as far as the least scale allows, also of what it becomes; scroll the page so that it is in the window. */
   fit() {
+    this.#keepHeight();
     this.#fits = true;
     this.#chosen = false;
     this.#follow();
     this.svg.scrollIntoView({block: 'nearest'});
   }
+
+  /** An area that is as high as its drawing stays at least as high at another scale: what stands below it is not moved up. */
+  #keepHeight() { if (this.#height) this.scroll.style.minHeight = `${this.scroll.getBoundingClientRect().height}px`; }
 
   /** The drawing shows other things: a scale that was chosen for the one before counts no longer. *Fit* still does. */
   release() { this.#chosen = false; }
@@ -166,6 +171,7 @@ export class TreeViewport {
    */
   #zoom(factor, x, y) {
     const scale = Math.min(MOST, Math.max(LEAST, this.scale * factor)), ratio = scale / this.scale;
+    this.#keepHeight();
     const left = (this.scroll.scrollLeft + x) * ratio - x, top = (this.scroll.scrollTop + y) * ratio - y;
     this.#chosen = true;
     this.#fits = false;

@@ -269,8 +269,10 @@ def test_fit_shows_as_much_of_the_tree_as_can_be_read_and_plus_makes_it_larger(t
     said = "Only a part is in view: drag it, scroll, or choose Fit."
     browsers.expect(note).to_have_text(said, use_inner_text=True)
     top = note.bounding_box()["y"] - tree.bounding_box()["y"] - tree.bounding_box()["height"]
+    height = page.locator("#lab-decoding .drawing").bounding_box()["height"]
     page.locator("#lab-decoding .fit").click()
     browsers.expect(note).to_be_hidden()
+    assert page.locator("#lab-decoding .drawing").bounding_box()["height"] == pytest.approx(height, abs=1)
     assert tree.evaluate(SMALLEST_LETTERS) >= 11.99
     least = page.locator("#lab-decoding .smallest-note")
     said = "Only a part is in view: smaller letters could not be read. Drag it, or scroll."
