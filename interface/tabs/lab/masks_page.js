@@ -88,7 +88,7 @@ class MasksPage extends ExperimentPage {
     const isNew = Boolean(this.found.hidden);
     this.found.hidden = false;
     find(this.result, '.slots .wide').replaceChildren(table(SLOT_HEADS, slotRows(view)));
-    this.player.setPasses(view.passes, {isNew, settled});
+    this.player.setPasses(view.passes, isNew);
   }
 
   #showPass() {

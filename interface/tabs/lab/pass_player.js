@@ -39,15 +39,14 @@ export class PassPlayer {
   get isPlaying() { return this.#playing !== undefined; }
 
   /**
-   * Set the number of passes of a result. The newest one is shown while they arrive, and the first one when all are there,
-   * unless an earlier one was chosen meanwhile or they are played.
+   * Set the number of passes of a result. The newest one is shown, unless an earlier one was chosen meanwhile or they are played.
    * @param {number} passes
-   * @param {{isNew: boolean, settled: boolean}} state whether these are the first passes of the result, and whether they are all
+   * @param {boolean} isNew whether these are the first passes of the result
    */
-  setPasses(passes, {isNew, settled}) {
+  setPasses(passes, isNew) {
     const follows = isNew || (!this.isPlaying && this.pass >= this.passes);
     this.slider.max = String(Math.max(1, passes));
-    this.show(!follows ? this.pass : settled ? 1 : passes);
+    this.show(follows ? passes : this.pass);
   }
 
   /** Show a pass, or the first or last one if there is none of this number. @param {number} pass */

@@ -128,7 +128,7 @@ class SpeculationPage extends ExperimentPage {
     find(this.result, '.plain').textContent = view.plain_texts.join('').trimStart();
     explain(find(this.result, '.initials'), words.sourcesSentence(view)).textContent = words.initialsSentence(view);
     find(this.result, '.method').textContent = words.drafterSentence(view);
-    this.player.setPasses(view.passes.length, {isNew, settled});
+    this.player.setPasses(view.passes.length, isNew);
   }
 
   /** @param {SpeculationView} view */

@@ -74,7 +74,8 @@ def test_the_figure_is_walked_through_pass_by_pass_and_token_by_token(
     slots = rows.count()
     figure, said, sentence = (page.locator(f"#lab-masks .{name}") for name in ("figure", "pointed", "pass"))
     dots = figure.locator("circle")
-    browsers.expect(page.locator("#lab-masks .passes output")).to_have_text("1 of 3")
+    browsers.expect(page.locator("#lab-masks .passes output")).to_have_text("3 of 3")
+    page.locator("#lab-masks .passes input").fill("1")
     tiny.listen("#lab-masks [aria-live=polite]")
     page.locator("#lab-masks .next").click()
     page.wait_for_function("spoken.some(one => one.startsWith('Pass 2 computes'))", timeout=PATIENCE)
@@ -127,7 +128,7 @@ def test_the_figure_is_enlarged_as_far_as_its_last_pass_fits_the_card_and_the_wi
     scale = "one => one.firstElementChild.getScreenCTM().a"
     first = figure.evaluate(scale)
     assert first > 1.2
-    page.locator("#lab-masks .passes input").fill("3")
+    page.locator("#lab-masks .passes input").fill("1")
     assert figure.evaluate(scale) == pytest.approx(first, rel=0.001), "the figure keeps its scale from pass to pass"
     width, height = figure.evaluate(
         "({clientWidth, clientHeight, scrollWidth, scrollHeight}) => "
@@ -169,8 +170,9 @@ def show_the_example_pass_by_pass(visit: Visit) -> None:
     parts = [page.locator(f"#lab-masks {part}") for part in (".pass", ".figure", ".pointed")]
     passes = page.locator("#lab-masks .passes output")
     first = [part.bounding_box() for part in parts]
-    for number in (2, 3, 4):
-        page.locator("#lab-masks .next").click()
+    browsers.expect(passes).to_have_text("4 of 4")
+    for number, button in ((3, "back"), (2, "back"), (1, "back"), (2, "next"), (3, "next"), (4, "next")):
+        page.locator(f"#lab-masks .{button}").click()
         browsers.expect(passes).to_have_text(f"{number} of 4")
         assert [part.bounding_box() for part in parts] == first, "no pass moves anything"
     page.locator("#lab-masks g[data-slot]:has(circle)").last.click()

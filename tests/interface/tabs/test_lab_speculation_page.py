@@ -142,11 +142,9 @@ def test_a_link_plays_the_passes_of_two_models_and_both_texts_are_equal(
     browsers.expect(part(page, ".verdict span")).to_have_text(re.compile(r"16 tokens in \d+ passes with drafts, in 16"))
     passes = int(part(page, ".passes input").get_attribute("max"))
     assert 1 < passes < 16
-    browsers.expect(part(page, ".passes output")).to_have_text(f"1 of {passes}")
-    part(page, ".passes input").fill(str(passes))
+    browsers.expect(part(page, ".passes output")).to_have_text(f"{passes} of {passes}")
     sentence = part(page, ".pass").inner_text()
     browsers.expect(part(page, ".passes input")).to_have_attribute("aria-valuetext", sentence)
-    browsers.expect(part(page, ".passes output")).to_have_text(f"{passes} of {passes}")
     assert part(page, ".drafted").inner_text() == part(page, ".plain").inner_text() != ""
     part(page, ".passes input").fill("1")
     browsers.expect(part(page, ".pass")).to_have_text(
