@@ -295,7 +295,7 @@ def test_in_a_low_window_the_whole_prompt_is_seen_above_run(tiny: Visit) -> None
 def test_in_a_low_window_what_a_page_is_about_is_seen_beside_the_prompt_until_it_runs(tiny: Visit) -> None:
     page = tiny.page
     tiny.open_tab("Lab")
-    for name in ("Cache", "Masks", "Speculation", "Decoding"):
+    for name in ("Cache", "Speculation", "Decoding"):
         page.set_viewport_size({"width": 911, "height": 512})
         tiny.open_tab(name)
         form, result = page.locator(f"#{name.lower()}-form"), page.locator(f"#lab-{name.lower()}")
@@ -312,3 +312,19 @@ def test_in_a_low_window_what_a_page_is_about_is_seen_beside_the_prompt_until_it
     browsers.expect(result).to_have_attribute("data-state", "settled", timeout=PATIENCE)
     browsers.expect(about).to_be_hidden()
     assert form.locator(".about p").evaluate("one => one.offsetHeight") > 10
+
+
+@in_a_browser
+def test_in_a_low_window_the_form_of_masks_which_is_as_wide_as_it_keeps_what_it_is_about_above(tiny: Visit) -> None:
+    page, form = tiny.page, tiny.page.locator("#masks-form")
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.open_tab("Lab")
+    tiny.open_tab("Masks")
+    about = form.locator(".about p")
+    place = about.bounding_box()
+    assert place["y"] + place["height"] <= form.locator("[name=prompt]").bounding_box()["y"]
+    form.locator(".run").click()
+    browsers.expect(page.locator("#lab-masks")).to_have_attribute("data-state", "settled", timeout=PATIENCE)
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    assert about.bounding_box() == place
+    browsers.expect(page.locator("#lab-masks .about")).to_be_hidden()
