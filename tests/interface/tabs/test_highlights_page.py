@@ -555,6 +555,9 @@ def test_on_a_projector_what_marks_mean_and_the_heads_of_the_table_are_in_sight(
     sentence = page.locator("#highlights-threshold").bounding_box()
     assert sentence["y"] + sentence["height"] <= 512
     assert page.locator(".read .legend").first.evaluate(END_OF_MEANING) <= 512
+    expect(page.locator(".read .legend .others")).to_be_hidden()
+    page.locator("#highlights-count-name").hover()
+    expect(page.locator(".tip")).to_contain_text("with so little text before them, the model cannot know what comes")
     page.locator(".read summary").click()
     page.locator(".read tbody tr").nth(30).scroll_into_view_if_needed()
     bar, heads = page.locator(".read .controls").bounding_box(), page.locator(".read thead").bounding_box()
