@@ -228,14 +228,16 @@ class InternalsTab {
 
   /**
    * Scroll the page if the first lines of the details are below the window: as far as the token stays in sight, but at least
-   * until those lines are seen. In a low window, where the tokens stand beside the details, scroll it to the top of both if one of
-   * the first rows of the table is below the window.
+   * until those lines are seen. In a low window, where the tokens stand beside the details, scroll until the first rows of the table and
+   * the token after the chosen one are in the window, but not beyond the top of both.
    * @param {HTMLElement} box
    */
   #scrollToDetails(box) {
     if (matchMedia(`${WIDE} and ${LOW}`).matches) {
-      const last = findAll(this.details, 'tbody tr').slice(0, FIRST_ROWS).at(-1);
-      if (last && last.getBoundingClientRect().bottom > innerHeight) this.result.scrollIntoView({block: 'start', behavior: scrollBehavior()});
+      const bottomOf = (/** @type {Element} */ one) => one.getBoundingClientRect().bottom, row = findAll(this.details, 'tbody tr').slice(0, FIRST_ROWS).at(-1);
+      const next = this.#box(Math.min(this.shownToken + 1, Number(this.view?.tokens.length) - 1));
+      const end = Math.max(row ? bottomOf(row) : 0, Math.min(bottomOf(next), bottomOf(this.lines))) + MARGIN - innerHeight;
+      if (end > 0) scrollBy({top: Math.min(end, this.result.getBoundingClientRect().top), behavior: scrollBehavior()});
       return;
     }
     const below = find(this.details, '.controls').getBoundingClientRect().top - innerHeight;

@@ -427,8 +427,10 @@ def test_in_a_low_window_a_token_its_neighbours_and_five_rows_are_in_sight_and_n
     inside.read("The old lighthouse stood at the edge of the sea.\nNobody had climbed its stairs for years.\n" * 4)
     assert inside.boxes.nth(4).locator("small").evaluate("one => getComputedStyle(one).fontSize") == "14px"
     inside.boxes.nth(4).click()
-    page.wait_for_function("() => Math.abs(document.querySelector('#internals').getBoundingClientRect().top) < 1")
+    page.wait_for_timeout(900)
     assert all(page.evaluate(IN_SIGHT, 4))
+    row = page.locator("#internals tbody tr").nth(4).bounding_box()
+    assert row["y"] + row["height"] >= height - 80, "the page is scrolled no farther than needed"
     places = "['.lines', 'thead'].map(part => document.querySelector(`#internals ${part}`).getBoundingClientRect().top)"
     before = page.evaluate(places)
     for index in (5, 8, 3, 7):
