@@ -3,10 +3,10 @@
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
 import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
-import {FINGER} from '../../web/ui/window_sizes.js';
+import {FINGER, LOW} from '../../web/ui/window_sizes.js';
 import {announce} from '../../web/ui/announce.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
-import {find, scrollBehavior, setText} from '../../web/ui/elements.js';
+import {find, make, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {isWritten} from '../../web/core/shortcuts.js';
 import {orNull} from '../../web/net/tab_storage.js';
 
@@ -279,8 +279,15 @@ export class GuessFirst extends EventTarget {
     if (isSeen) setText(this.said, sentence);
   }
 
-  /** Say how a guess has ended, and where the keys lead on if there are keys and the form has the focus. @param {string} sentence */
-  #sayOutcome(sentence) { this.#say(document.activeElement === this.form && !matchMedia(FINGER).matches ? `${sentence.replace(/\.?$/, '.')} ${WAY_ON}` : sentence); }
+  /**
+   * Say how a guess has ended, and where the keys lead on if there are keys and the form has the focus: in a low window aloud only.
+   * @param {string} sentence
+   */
+  #sayOutcome(sentence) {
+    const hasKeys = document.activeElement === this.form && !matchMedia(FINGER).matches;
+    this.#say(hasKeys ? `${sentence.replace(/\.?$/, '.')} ` : sentence);
+    if (hasKeys) this.said.append(make('span', {text: WAY_ON, className: matchMedia(LOW).matches ? 'spoken-only' : ''}));
+  }
 
   #changed() { dispatch(this, 'change'); }
 

@@ -495,6 +495,7 @@ def test_on_a_projector_five_rows_are_seen_with_the_result_of_a_guess_and_the_sc
         expect(row).to_be_in_viewport(ratio=0.99)
     assert said.evaluate("one => one.scrollHeight <= one.clientHeight + 1"), "all of the result is seen"
     assert form.evaluate("one => one.matches(':focus-visible')") is by_key
+    expect(said.locator(".spoken-only", has_text="Alt+↓")).to_have_count(int(by_key))
     assert said.bounding_box()["x"] - form.bounding_box()["x"] >= 4, "the frame of the focus stands apart from it"
     rows = page.locator("#branches .rows").bounding_box()
     visit.token(1, 1).hover()
