@@ -2,7 +2,7 @@
 /** @import {LaidLink, LaidNode, TreeLayout, TreeNode} from './types.d.ts' */
 /** @import {Size} from './tree_scale.js' */
 /** @import {WidthOf} from './label_width.js' */
-import {fillingSpread} from './tree_scale.js';
+import {READABLE_LOW, fillingSpread} from './tree_scale.js';
 import {formatPercent} from './figures_and_labels.js';
 import {labelWidth} from './label_width.js';
 import {nodeLabel} from './tree_sentences.js';
@@ -16,6 +16,7 @@ const LEAST_GAP = 12;            // the smallest gap, where a tree is too wide f
 const SIBLING_GAP = 4;           // between two nodes, one above the other
 const MARGIN = 12;
 const FULL_RIVER = 60;           // the width of a river of probability 1
+const NARROW_RIVER = 30;         // the same where an area is so low that figures would have no room
 
 /** @typedef {{top: number[], bottom: number[]}} Contour the edges of a subtree in each column, from its root's on */
 
@@ -24,13 +25,14 @@ const FULL_RIVER = 60;           // the width of a river of probability 1
  * the node's with everything else. Where a text has stood, the river is as wide as at the start again, which `figuresSentence` says. The label of a node
  * stands above its line or river, and its odds below.
  * @param {TreeNode} root
- * @param {{river?: boolean, spread?: number, room?: number, widthOf?: WidthOf}} [options] `spread`: how many times the
+ * @param {{river?: boolean, full?: number, spread?: number, room?: number, widthOf?: WidthOf}} [options] `full`: the width of
+ *   a river of probability 1; `spread`: how many times the
  *   distance that their labels need the nodes stand apart; `room`: the width into which the drawing is to fit, see `columnGap`;
  *   `widthOf`: the widths of labels, an upper bound unless given
  * @returns {TreeLayout}
  */
-export function layoutTree(root, {river = false, spread = 1, room = Infinity, widthOf = labelWidth} = {}) {
-  const nodes = measuredNodes(root, river ? FULL_RIVER : 0, widthOf);
+export function layoutTree(root, {river = false, full = FULL_RIVER, spread = 1, room = Infinity, widthOf = labelWidth} = {}) {
+  const nodes = measuredNodes(root, river ? full : 0, widthOf);
   const children = childrenByParent(nodes), mains = mainNodes(nodes);
   // From the leaves on: a child comes after its parent in the list.
   /** @type {Map<LaidNode, Contour>} */
@@ -49,14 +51,15 @@ export function layoutTree(root, {river = false, spread = 1, room = Infinity, wi
 
 /**
  * Lay out a tree for an area: with its columns as close together as `columnGap` allows, so that they fit into the width, and with
- * its nodes as far apart as `fillingSpread` allows, so that they fill the height.
+ * its nodes as far apart as `fillingSpread` allows, so that they fill the height. Where a river is too high for the area, it is narrower.
  * @param {TreeNode} root
  * @param {{river: boolean, area: Size, least: number}} options `least`: the smallest scale that it is shown at
  */
 export function layoutInArea(root, {river, area, least}) {
-  const room = area.width / least, layout = layoutTree(root, {river, room}), ys = layout.nodes.map(({y}) => y);
+  const room = area.width / least, wide = layoutTree(root, {river, room}), isLow = river && area.height / wide.height < READABLE_LOW;
+  const full = isLow ? NARROW_RIVER : FULL_RIVER, layout = isLow ? layoutTree(root, {river, full, room}) : wide, ys = layout.nodes.map(({y}) => y);
   const spread = fillingSpread({...layout, span: Math.max(...ys) - Math.min(...ys)}, area, least);
-  return spread > 1 ? layoutTree(root, {river, spread, room}) : layout;
+  return spread > 1 ? layoutTree(root, {river, full, spread, room}) : layout;
 }
 
 /**

@@ -6,7 +6,7 @@ import {FIGURE_SIZE, LABEL_INSET, LABEL_SIZE} from './tree_layout.js';
 import {READABLE} from './tree_scale.js';
 
 const LABEL_GAP = 4;        // pixels between a label's base line and the river below it
-const FIGURE_DROP = 13;     // from a river to the base line of the odds below it
+const FIGURE_DROP = 13;     // from a line to the base line of the odds below it; from a river one more
 const UNKNOWN_WEIGHT = 2;   // of a line to a text whose odds are not known
 
 /** @typedef {{d: string, state: TreeState, filled: boolean, weight: number}} LinkShape a line of this weight, or a filled river */
@@ -60,10 +60,10 @@ export function riverRectangles({node, x, right, y, flow, out, width}) {
  */
 export function textPositions({x, y, flow, out, figure}) {
   const half = Math.max(flow, out) / 2, beside = !half && !figure;
-  return {x: x + LABEL_INSET, label: beside ? y + LABEL_SIZE / 3 : y - half - LABEL_GAP, figure: y + half + FIGURE_DROP};
+  return {x: x + LABEL_INSET, label: beside ? y + LABEL_SIZE / 3 : y - half - LABEL_GAP, figure: y + half + FIGURE_DROP + (half ? 1 : 0)};
 }
 
-const BESIDE = 6, ABOVE = 2;   // pixels of the screen between texts of different nodes, sideways and upwards
+const BESIDE = 6, ABOVE = 4;   // pixels of the screen between texts of different nodes, sideways and upwards
 const LEAST_FONT = 12;   // pixels of the screen that letters have at any scale: see tree_panel.css
 
 /**
@@ -91,4 +91,4 @@ export function textsWithoutRoom(nodes, scale, widthOf) {
 
 /** @type {(one: Box, other: Box, isSameNode: boolean) => boolean} */
 const isClose = (one, other, isSameNode) =>
-  Math.max(one.left - other.right, other.left - one.right) < BESIDE && Math.max(one.top - other.bottom, other.top - one.bottom) < (isSameNode ? 1 : ABOVE);
+  Math.max(one.left - other.right, other.left - one.right) < BESIDE && Math.max(one.top - other.bottom, other.top - one.bottom) < (isSameNode ? 0.5 : ABOVE);

@@ -983,9 +983,11 @@ def test_on_a_projector_no_words_of_a_fitted_river_touch_and_a_larger_one_shows_
     choose(tree, "tree-shape", "river")
     draw_again(tree)
     tree.page.locator("#tree .fit").click()
-    assert tree.page.evaluate(NEAREST) >= 1.5
+    assert tree.page.evaluate(NEAREST) >= 4
     labels = tree.page.locator("#tree .node-label:not([data-crowded])")
     assert labels.count() > 1
+    expect(tree.page.locator("#tree [data-crowded]")).to_have_count(0)
+    tree.page.locator("#tree .zoom-out").click()
     expect(tree.page.locator("#tree .left-out")).to_be_visible()
     for _ in range(4):
         tree.page.locator("#tree .zoom-in").click()

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {READABLE, fillingSpread, fittingScale} from '../../../../interface/web/core/tree_scale.js';
 import {FIGURE_SIZE, layoutInArea, layoutTree} from '../../../../interface/web/core/tree_layout.js';
+import {labelWidth} from '../../../../interface/web/core/label_width.js';
+import {textsWithoutRoom} from '../../../../interface/web/core/tree_shapes.js';
 import {Dice} from '../../../support/scripts/dice.js';
 
 test('all of a drawing is seen, unless it would be too small to read or larger than a class needs', () => {
@@ -58,4 +60,12 @@ test('a tree of few rows fills its area, at the same size of letters', () => {
     assert.equal(highest(layout), highest(plain), 'nothing is left free above it');
     layout.nodes.forEach(({x, height}, index) => assert.deepEqual([x, height], [plain.nodes[index].x, plain.nodes[index].height]));
   }
+});
+
+test('in a low area a river is half as wide, so that all its figures have room', () => {
+  const low = {width: 455, height: 191}, least = 0.75, options = {river: true, least};
+  const layout = layoutInArea(fiveBranches(), {...options, area: low}), scale = fittingScale(layout, low);
+  const {labels, figures} = textsWithoutRoom(layout.nodes, scale, labelWidth);
+  assert.deepEqual([layout.nodes[0].out, labels.size, figures.size], [30, 0, 0]);
+  assert.equal(layoutInArea(fiveBranches(), {...options, area: {width: 455, height: 400}}).nodes[0].out, 60);
 });
