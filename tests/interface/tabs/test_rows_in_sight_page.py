@@ -594,6 +594,19 @@ def test_in_a_low_window_the_fork_is_named_and_explained_above_the_rows(tiny: Vi
     expect(page.locator("#branches .marks .unforked")).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.parametrize("tab", ["Rewrite", "Type assistant"])
+def test_in_a_low_window_everything_else_is_seen_below_five_rows(tiny: Visit, tab: str) -> None:
+    branches = open_with_rows(tiny, tab, (911, 512))
+    summary = branches.locator(".more .summary").bounding_box()
+    assert summary["y"] + summary["height"] <= 512 and summary["height"] < 25, "one line"
+
+
+def test_in_a_low_window_the_first_line_of_a_source_is_not_faint(tiny: Visit) -> None:
+    tiny.page.set_viewport_size({"width": 911, "height": 512})
+    tiny.open_tab("Rewrite")
+    assert tiny.page.locator("#rewrite-source").evaluate("one => parseFloat(getComputedStyle(one).paddingTop)") >= 12
+
+
 def test_in_a_low_window_the_mark_of_an_example_covers_no_word_above_the_rows(tiny: Visit) -> None:
     page = tiny.page
     page.set_viewport_size({"width": 911, "height": 512})
