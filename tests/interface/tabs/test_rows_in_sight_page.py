@@ -26,6 +26,12 @@ PART_SEEN = """one => {
   return (Math.min(bottom, innerHeight) - Math.max(top, 0)) / Math.min(height || 1, innerHeight);
 }"""
 """Which part of an element is seen; if it is larger than the window, how much of the window it fills."""
+LINES = """one => {
+  const range = new Range();
+  range.selectNodeContents(one);
+  return [...range.getClientRects()].map(({left, right}) => [left, right]);
+}"""
+"""The left and right edges of the pieces of an element's text."""
 STOPS = """card => [...card.querySelectorAll('input, select, button, [tabindex], summary')]
   .filter(one => one.tabIndex >= 0 && !one.disabled && one.checkVisibility() && !one.matches('.skip'))
   .map(one => { const {top, bottom} = one.getBoundingClientRect(); return [top, bottom, one.id || one.className]; })"""
@@ -585,13 +591,26 @@ def test_in_a_low_window_the_fork_is_named_and_explained_above_the_rows(tiny: Vi
     assert figure["x"] + figure["width"] <= name.bounding_box()["x"], "the two do not overlap"
     assert abs(figure["y"] - name.bounding_box()["y"]) < 4, "on one line"
     name.focus()
-    expect(page.locator(".tip")).to_contain_text("it goes on in several ways")
+    expect(page.locator(".tip")).to_contain_text("the text goes on in several ways")
     page.locator("#branches .token").nth(1).hover()
     expect(page.locator("#branches .actions .change")).to_be_visible()
     expect(page.locator("#coverage .figure-name")).to_have_css("visibility", "hidden")  # a button lies over its end
     page.set_viewport_size({"width": 1280, "height": 800})
     expect(name).to_be_hidden()
     expect(page.locator("#branches .marks .unforked")).to_be_in_viewport(ratio=1)
+
+
+def test_in_a_low_window_the_sign_of_a_fork_in_the_rows_is_named_above_them(tiny: Visit) -> None:
+    page, name = tiny.page, tiny.page.locator("#coverage .fork-name")
+    tiny.control("mode").select_option("every_level")
+    page.locator("#controls summary").click()
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.fill("The keeper saw")
+    tiny.wait_until_settled()
+    expect(page.locator("#branches .rows .fork").first).to_be_visible()
+    expect(name.locator(".fork").locator("visible=true")).to_have_count(1)
+    caption, last_line = page.locator("#coverage .of").evaluate(LINES)[-1][1], name.evaluate(LINES)[-1][0]
+    assert caption < last_line, "the two do not overlap"
 
 
 @pytest.mark.parametrize("tab", ["Rewrite", "Type assistant"])
