@@ -17,7 +17,7 @@ import {MODES, settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
 import {dispatch, onDetail} from '../../web/ui/events.js';
 import {placeControls} from '../../web/ui/controls_position.js';
-import {LOW} from '../../web/ui/window_sizes.js';
+import {FINGER, LOW} from '../../web/ui/window_sizes.js';
 import {pageElements} from '../../web/ui/page_elements.js';
 
 const GREY_TEXT_HIDDEN = 'The grey text comes back when the text changes. Tab now leaves the box.';
@@ -25,9 +25,17 @@ const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads pas
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {
+  const {box} = await pageElements({box: '#document textarea'});
+  if (takesKeysAtStart()) box.focus({preventScroll: true});
   const page = await pageElements({sheet: '.writer', controls: '#controls', branches: '#branches', tree: '#tree', compare: '#compare'});
   await new WriterTab(page, server, props.value || {}).start();
 }
+
+/**
+ * Whether the text field gets the focus as soon as it is drawn. With a screen keyboard it does not, which would open; nor where the
+ * address names a text or a tab, or something else has the focus.
+ */
+const takesKeysAtStart = () => !location.hash && document.activeElement === document.body && !matchMedia(FINGER).matches;
 
 class WriterTab {
   /**

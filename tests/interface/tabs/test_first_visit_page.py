@@ -62,6 +62,39 @@ def first(page: Any, arriving: Arriving) -> Iterator[Visit]:
         arriving.arrive()
 
 
+def test_the_text_field_takes_keys_as_soon_as_it_is_drawn(page: Any, arriving: Arriving) -> None:
+    field, typed = page.locator("#document textarea"), "All of these words are typed at the start. "
+    with browsers.page_of(arriving.load) as url:
+        browsers.forget(page, url)
+        for _ in range(2):  # the second time with a stored text
+            page.goto("about:blank")
+            page.goto(url, wait_until="commit")
+            page.wait_for_selector("#document textarea:focus", timeout=20_000)
+            page.keyboard.type(typed)
+            page.wait_for_function(browsers.STARTED)
+            page.keyboard.type("The end.")
+            assert field.input_value().endswith(f"{typed}The end.")
+            expect(page.locator(".kept")).to_have_text("saved in this browser")
+        arriving.arrive()
+
+
+@pytest.mark.parametrize("case", ["another field", "a tab's address", "a phone"])
+def test_the_text_field_leaves_the_focus_where_it_is(browser: Any, tiny_page: str, case: str) -> None:
+    options = {"has_touch": True, "is_mobile": True, "viewport": {"width": 390, "height": 844}}
+    context = browser.new_context(**(options if case == "a phone" else {}))
+    opened = context.new_page()
+    if case == "another field":
+        opened.add_init_script("""addEventListener('DOMContentLoaded', () => {
+          document.body.insertAdjacentHTML('afterbegin', '<input id="other">');
+          document.getElementById('other').focus();
+        })""")
+    opened.goto(f"{tiny_page}#lab-cache" if case == "a tab's address" else tiny_page)
+    opened.wait_for_function(browsers.STARTED)
+    assert opened.evaluate("document.activeElement.id") == ("other" if case == "another field" else "")
+    assert not opened.evaluate("document.activeElement.matches('textarea')")
+    context.close()
+
+
 @pytest.mark.slow
 def test_the_box_is_empty_and_usable_and_the_example_says_that_it_is_stored(first: Visit) -> None:
     assert first.text == ""
