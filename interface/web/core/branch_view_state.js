@@ -374,12 +374,15 @@ export const isInert = (state, row) => row.revision < state.expectedRevision;
 export const isShownViewOld = ({shown, expectedRevision}) => Boolean(shown && shown.revision < expectedRevision);
 
 /**
- * Whether the drawn rows are those of the text, but were computed before a setting, a ban or the prompt changed.
+ * Whether the drawn rows are those of the text, but were computed before a setting, a ban or the prompt changed, or before the change
+ * of a row was undone.
  * @param {BranchViewState} state
  */
 export function isBeforeChange(state) {
-  const {shown, settings, textChanged} = state;
-  return shown !== null && (isShownViewOld(state) ? !textChanged : !viewToBeginWith(shown.view, settings));
+  const {shown, settings, textChanged, followed, drawn} = state;
+  if (shown === null) return false;
+  if (isShownViewOld(state)) return !textChanged;
+  return !viewToBeginWith(shown.view, settings) || Boolean(followed?.undone && editedPosition(drawn.rows, followed.edit));
 }
 
 /**

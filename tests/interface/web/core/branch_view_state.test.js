@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {
-  INITIAL_STATE, choiceAt, describe, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
+  INITIAL_STATE, choiceAt, describe, isBeforeChange, isChoosable, isCurrent, isInert, isPrefetched, isShownViewOld, isStale, leavesOutOthers, noteOf, reduce,
 } from '../../../../interface/web/core/branch_view_state.js';
 import {GUESS_FIRST, NEW_ROWS_COMING, REFUSAL, TAB_LEADS_ON, announcementSentence} from '../../../../interface/web/core/branch_sentences.js';
 import {branchOf, likelyView, pathOf, viewOf} from '../../../support/scripts/views.js';
@@ -597,6 +597,18 @@ test('the row of an undone change is found where it stands now, and nothing is s
   assert.deepEqual([state.followedAt, state.announcement], [{line: 2, column: 1}, ROWS]);
   const gone = run([show(2, without)], state);
   assert.deepEqual([gone.followedAt, gone.announcement], [null, announcementSentence(gone.drawn)]);
+});
+
+test('while the change of a row is undone, the changed rows are said to be from before that', () => {
+  const changed = likelyView(), [, , , last] = changed.branches, text = 'A row’s share is';
+  last.edited = [1, 2];
+  const edit = {row: [1, 2], before: last.ids.slice(0, 1), text: last.pieces[1].text};
+  const undone = run([show(1, changed), {type: 'follow', edit, undone: true}, {type: 'status', state: 'thinking'}], settled());
+  assert.deepEqual([isBeforeChange(undone), noteOf(undone).sentence], [true, NEW_ROWS_COMING]);
+  const shown = run([show(1, likelyView())], undone);
+  assert.deepEqual([isBeforeChange(shown), noteOf(shown).sentence.startsWith(text)], [false, true]);
+  const redone = run([{type: 'follow', edit, redone: true}, {type: 'status', state: 'thinking'}], run([show(1, changed)], settled()));
+  assert.equal(isBeforeChange(redone), false, 'the row that is computed says so itself');
 });
 
 test('a changed row is announced with its new position when it is shown, and once more when it is gone', () => {
