@@ -35,6 +35,26 @@ LINES = """one => {
 STOPS = """card => [...card.querySelectorAll('input, select, button, [tabindex], summary')]
   .filter(one => one.tabIndex >= 0 && !one.disabled && one.checkVisibility() && !one.matches('.skip'))
   .map(one => { const {top, bottom} = one.getBoundingClientRect(); return [top, bottom, one.id || one.className]; })"""
+COVERED_BY_MARK = """() => {
+  const covers = [...document.querySelectorAll('.cover')].filter(one => one.checkVisibility());
+  return covers.flatMap(cover => {
+    cover.querySelector('.earlier').textContent = 'For the text before';
+    cover.dataset.earlier = '';
+    for (const animation of document.getAnimations()) animation.finish();
+    const mark = cover.querySelector('.earlier').getBoundingClientRect();
+    const found = [...cover.querySelectorAll('.sum > *, .fork-name, .stack')].filter(one => {
+      const range = document.createRange();
+      range.selectNodeContents(one);
+      const {top, right, bottom} = range.getBoundingClientRect();
+      const end = Math.min(one.getBoundingClientRect().right, right);
+      const meets = end > mark.left && bottom > mark.top + 1 && top < mark.bottom - 1;
+      return meets && one.checkVisibility({visibilityProperty: true});
+    });
+    delete cover.dataset.earlier;
+    return found.map(({className}) => className);
+  });
+}"""
+"""The parts of the line above the rows that the mark of earlier rows would cover."""
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -636,6 +656,20 @@ def test_in_a_low_window_the_mark_of_an_example_covers_no_word_above_the_rows(ti
     for one in words:
         apart = one["x"] + one["width"] <= box["x"] or box["x"] + box["width"] <= one["x"]
         assert apart or one["y"] + one["height"] <= box["y"] or box["y"] + box["height"] <= one["y"]
+
+
+@pytest.mark.parametrize("view", ["Rows", "Compare"])
+def test_the_mark_of_earlier_rows_covers_no_word_and_moves_no_row(tiny: Visit, view: str) -> None:
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
+    tiny.page.locator("#controls .views").get_by_text(view).click()
+    tiny.page.locator(".branch-view[data-state=settled] .branch").locator("visible=true").first.wait_for()
+    tops = "() => [...document.querySelectorAll('.desk .branch')].map(row => row.getBoundingClientRect().top)"
+    for width, height in ((1280, 800), (1100, 800), (1000, 700), (911, 512), (800, 700), (390, 844)):
+        tiny.page.set_viewport_size({"width": width, "height": height})
+        before = tiny.page.evaluate(tops)
+        assert tiny.page.evaluate(COVERED_BY_MARK) == [], (width, height)
+        assert tiny.page.evaluate(tops) == before
 
 
 def test_on_a_projector_three_rows_and_the_coverage_are_seen_below_more_settings(tiny: Visit) -> None:
