@@ -24,10 +24,11 @@ export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   setText(find(cover, '.count'), coverageSubject(drawn.count, drawn.rows));
   setText(find(cover, '.held'), formatKnown(drawn.coverage));
   setText(find(cover, '.of'), coverageCaption(drawn));
-  const without = find(cover, '.without'), caption = leavesOutOthers ? '' : bannedCaption(drawn);
+  const without = find(cover, '.without'), caption = bannedCaption(drawn);
   setSpokenText(without, caption, spokenSentence(caption));
   setAttribute(without, 'data-tip', bannedSentence(drawn) || null);   // also what is cut off at its end
   without.hidden = !caption;
+  without.style.visibility = leavesOutOthers ? 'hidden' : '';   // it keeps its line: in a column the rows below would move
   const odds = find(cover, '.word-odds'), steering = steeringSentence(drawn);
   setText(odds, steering);
   setAttribute(odds, 'data-tip', `${steering}\n${STEERING_MEANING}`);   // also what is cut off at its end

@@ -829,6 +829,26 @@ def test_what_stands_below_the_columns_stays_there_while_rows_grow_and_are_point
     page.set_viewport_size({"width": 1280, "height": 720})
 
 
+def test_an_instruction_moves_no_row_of_a_column_where_a_token_is_banned(compare: Compare) -> None:
+    page = compare.page
+    compare.visit.type(PROMPT)
+    compare.choose("compare")
+    compare.settle()
+    page.locator(".compared .token").first.focus()
+    page.keyboard.press("Delete")
+    without, row = page.locator(".compared .without").first, page.locator(".compared .branch").first
+    expect(without).to_be_visible()
+    compare.settle()
+    top = row.bounding_box()["y"]
+    with browsers.requests_held(page):
+        page.locator(".column-instruction").first.fill("Sad.")
+        expect(without).to_be_hidden()
+        assert row.bounding_box()["y"] == top
+    expect(without).to_be_visible()
+    compare.settle()
+    assert row.bounding_box()["y"] == top
+
+
 def test_what_a_person_does_in_compare_is_said_once_and_without_the_rows_before(compare: Compare) -> None:
     page = compare.page
     compare.visit.type(PROMPT)
