@@ -246,7 +246,10 @@ export class BranchController {
     // A redo leads to what was accepted, and to what was left of its row. So does the undo of a step to an earlier text.
     const returns = step === 'reenter' ? kind === 'undo' : kind === 'redo';
     if (!bansChanged) this.pinned = returns ? this.#pinnedAfter.get(text) ?? null : null;
-    if (kind === 'load') this.#pinnedAfter.clear();
+    if (kind === 'load') {
+      this.#pinnedAfter.clear();
+      this.show({revision, state: 'empty', view: null});   // the rows were those of another document
+    }
     if (kind === 'caret') this.ghost.moved();
     else this.ghost.edited();
     if (!this.#mayContinue(text)) {

@@ -15,7 +15,7 @@ import pytest
 from interface.server.error_sentences import UNEXPECTED
 from lookahead_core import Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit
+from tests.support.browser import PATIENCE, Visit, expect
 from tests.support.witness import around, packed, rows_of, talker, unpacked
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -706,3 +706,25 @@ def test_the_instruction_of_a_link_is_shown_before_it_is_sent(visit: Visit, brow
         other.wait_until_asked()
         assert other.asked and "pirate" not in json.dumps(other.calls)
         assert other.text == TEXT + " saw"
+
+
+def test_the_rows_of_a_document_go_when_another_one_is_opened(tiny: Visit) -> None:
+    page, rows = tiny.page, tiny.page.locator("#branches .branch")
+    tiny.type("The old keeper ")
+    tiny.wait_until_settled()
+    page.locator("#documents").click()
+    page.locator("#new-document").click()
+    tiny.type("Cats like ")
+    tiny.wait_until_settled()
+    expect(page.locator(".kept")).to_have_text("saved in this browser")
+    page.reload()  # no rows of the first document are known any more
+    tiny.wait_until_settled()
+    page.locator("#documents").click()
+    with browsers.requests_held(page):
+        page.locator(".shelf li").filter(has_text="The old keeper").locator(".open").click()
+        expect(page.locator("#document textarea")).to_have_value("The old keeper ")
+        expect(rows).to_have_count(0)
+        page.keyboard.press("Alt+1")
+        assert tiny.text == "The old keeper "
+    tiny.wait_until_settled()
+    expect(rows).to_have_count(5)
