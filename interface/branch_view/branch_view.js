@@ -14,7 +14,7 @@ import {RowEditor} from './row_editor.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {LOW, WIDE} from '../web/ui/window_sizes.js';
-import {SLOWEST_PAINT, afterPaint, atNextAction, dispatch, onDetail} from '../web/ui/events.js';
+import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
 import {coverPlaceOf} from '../web/ui/click_cover.js';
 import {announce, announcedIn} from '../web/ui/announce.js';
 import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
@@ -73,6 +73,7 @@ export class BranchView {
   #pointedText;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #refusalTimer;
+  #refusal = new AbortController();   // aborted when the sentence of a refusal ends: nothing may end a later one early
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #rowsTimer;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -603,10 +604,15 @@ export class BranchView {
    *   that while
    */
   refuse(because, {stays = false} = {}) {
-    const end = () => this.update({type: 'endRefusal'});
     clearTimeout(this.#refusalTimer);
-    if (stays) atNextAction(end);
-    this.#refusalTimer = setTimeout(stays ? () => this.rows.addEventListener('pointerover', end, {once: true}) : end, REFUSAL_TIME);
+    this.#refusal.abort();
+    const {signal} = this.#refusal = new AbortController();
+    const end = () => {
+      this.#refusal.abort();
+      this.update({type: 'endRefusal'});
+    };
+    if (stays) for (const type of ['keydown', 'pointerdown']) document.addEventListener(type, end, {capture: true, signal});
+    this.#refusalTimer = setTimeout(stays ? () => this.rows.addEventListener('pointerover', end, {signal}) : end, REFUSAL_TIME);
     this.update({type: 'refuse', because});
   }
 }

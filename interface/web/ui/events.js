@@ -49,15 +49,6 @@ export function atNextClick(run, selector = ':not(*)') {
   document.addEventListener('click', onClick);
 }
 
-/** Call a function once, at the next key or press of the pointer anywhere on the page. @param {() => void} run */
-export function atNextAction(run) {
-  const listening = new AbortController();
-  for (const type of ['keydown', 'pointerdown']) document.addEventListener(type, () => {
-    listening.abort();
-    run();
-  }, {capture: true, signal: listening.signal});
-}
-
 const LINE = 16;   // pixels of a line, for wheels that count lines
 
 /** How far a wheel scrolls down, in pixels. @param {WheelEvent} event */

@@ -611,6 +611,13 @@ def test_a_token_in_whose_place_nothing_is_written_stays_and_the_page_says_so(vi
     press(visit, "Enter")
     wait_until_announced(visit, "Nothing was changed: no text was written in place of the token.")
     expect(visit.page.locator("#branches [data-edited]")).to_have_count(0)
+    later = "A later sentence that a key does not end."
+    visit.page.evaluate(
+        "because => document.querySelector('#branches').dispatchEvent(new CustomEvent('refuse', {detail: {because}}))",
+        later,
+    )
+    press(visit, "Shift")
+    expect(visit.page.locator("#branches .note")).to_contain_text(later)
 
 
 def test_a_token_is_not_changed_to_a_banned_word_and_the_page_says_so(visit: Visit) -> None:
