@@ -19,7 +19,7 @@ import {isInert, isPrefetched} from '../web/core/branch_view_state.js';
 const KEYS = 9;         // rows that a digit accepts
 const LONG_FIGURE = 7;  // characters of a share that the column has room for
 const MOST_SIGNS = 3;   // signs for tokens without a whole character
-const BRACKET = 'A fork: here, where your text ends, it goes on in several ways.';
+const BRACKET = 'A fork: here, where your text ends, it can go on in more than one way. Each row takes one.';
 
 /** @param {number} number of a row */
 const keySentence = number => `Row ${number}: Alt+${number} in the text accepts its next word, and so does ${number} while the focus is on a row.`;

@@ -23,7 +23,7 @@ const FINGER = {title: 'With a finger or a mouse', lines: [
 const TOKEN = ['token', 'what the model writes at once: a word, a part of a word, or a sign such as a comma'];
 
 /** What a fork is, and how it is drawn. @type {Topic['lines'][number]} */
-const FORK = ['fork', 'a place where a text goes on in several ways: the rows have the same tokens up to there. A bracket marks it right after your text, a line that forks before a later token'];
+const FORK = ['fork', 'a place where a text can go on in more than one way, and each row takes one: the rows have the same tokens up to there. A bracket marks it right after your text, a line that forks before a later token'];
 
 /** @type {Topic} */
 const WORDS = {title: 'Words of this page', lines: [

@@ -605,13 +605,13 @@ def test_in_a_low_window_the_fork_is_named_and_explained_above_the_rows(tiny: Vi
     tiny.fill("The keeper saw")
     tiny.wait_until_settled()
     expect(page.locator("#branches [data-bracket]").first).to_be_visible()
-    assert name.inner_text() == "Bracket: a fork, several ways to go on"
+    assert name.inner_text() == "Bracket: a fork; each row is one way on"
     expect(name).to_be_in_viewport(ratio=1)
     figure = page.locator("#coverage .figure-name").bounding_box()
     assert figure["x"] + figure["width"] <= name.bounding_box()["x"], "the two do not overlap"
     assert abs(figure["y"] - name.bounding_box()["y"]) < 4, "on one line"
     name.focus()
-    expect(page.locator(".tip")).to_contain_text("the text goes on in several ways")
+    expect(page.locator(".tip")).to_contain_text("can go on in more than one way")
     page.locator("#branches .token").nth(1).hover()
     expect(page.locator("#branches .actions .change")).to_be_visible()
     expect(page.locator("#coverage .figure-name")).to_have_css("visibility", "hidden")  # a button lies over its end

@@ -427,14 +427,12 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
     for hidden in (legend, both):
         expect(hidden).to_be_hidden()
     expect(plain).to_be_visible()
-    expect(plain).to_have_text("Bracket: a fork, several ways to go on.")
+    expect(plain).to_have_text("Bracket: a fork; each row is one way on.")
     visit.page.locator("#branches .terms").evaluate("details => { details.open = true; }")
     meaning = visit.page.locator("#branches .terms div", has_text="Fork").locator("dd")
-    several = "a place where a text goes on in several ways: here at the bracket"
+    several = "a place where a text can go on in more than one way: here at the bracket"
     spoken = "where your text ends"
-    expect(meaning).to_have_text(
-        re.compile(rf"{several}\s*{spoken}\s*, with a row for each way\."), use_inner_text=True
-    )
+    expect(meaning).to_have_text(re.compile(rf"{several}\s*{spoken}\s*, and each row takes one\."), use_inner_text=True)
     expect(meaning.locator("[aria-hidden]").first).to_have_text("at the bracket")
     visit.control("mode").select_option("every_level")
     expect(visit.page.locator("#branches .branch")).to_have_count(5)
@@ -586,7 +584,7 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     visit.type("The old keeper ")
     visit.wait_until_settled()
     marks = visit.page.locator("#branches .marks")
-    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork, several ways to go on."
+    said = "Thicker line: likelier. Dot: computed ahead. Bracket: a fork; each row is one way on."
     assert marks.inner_text() == said
     rows, last = visit.page.locator("#branches .branch"), visit.page.locator("#rest").bounding_box()
     box = marks.bounding_box()
@@ -641,7 +639,9 @@ def test_the_bracket_of_a_fork_has_a_sentence_where_it_is_pointed_at(visit: Visi
     row = visit.page.locator("#branches .branch[data-bracket=arm]").first
     box, line = row.bounding_box(), row.evaluate("row => getComputedStyle(row, '::before').insetInlineStart")
     visit.page.mouse.move(box["x"] + float(line.removesuffix("px")) + 1, box["y"] + box["height"] / 2)
-    expect(visit.page.locator(".tip")).to_have_text("A fork: here, where your text ends, it goes on in several ways.")
+    expect(visit.page.locator(".tip")).to_have_text(
+        "A fork: here, where your text ends, it can go on in more than one way. Each row takes one."
+    )
 
 
 def test_the_tree_has_no_sentence_about_rows_below_it(visit: Visit) -> None:
