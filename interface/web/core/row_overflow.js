@@ -1,6 +1,7 @@
 // Which part of a row is outside of its visible width.
 
-const EDGE = 28;   // pixels that do not count: the empty room at a row's end, or a little less
+const EDGE = 28;   // pixels at a row's end that do not count: the empty room there, or a little less
+const LEAST = 1;   // pixels before what is seen that count
 
 /**
  * Where a row goes on beyond what is seen of it: `on` behind its end, `back` before its beginning once the end is seen; null
@@ -10,5 +11,5 @@ const EDGE = 28;   // pixels that do not count: the empty room at a row's end, o
  */
 export function hiddenPart({scrollLeft, scrollWidth, clientWidth}) {
   const before = Math.abs(scrollLeft), after = scrollWidth - clientWidth - before;
-  return after > EDGE ? 'on' : before > EDGE ? 'back' : null;
+  return after > EDGE ? 'on' : before >= LEAST ? 'back' : null;
 }

@@ -10,7 +10,11 @@ test('a row that is longer than its room goes on, and at its end leads back', ()
 });
 
 test('the empty room at the end does not count', () => {
-  assert.deepEqual([part(0, 228), part(0, 229), part(28, 228), part(29, 229)], [null, 'on', null, 'back']);
+  assert.deepEqual([part(0, 228), part(0, 229), part(28, 256), part(28, 257)], [null, 'on', 'back', 'on']);
+});
+
+test('a row that has been scrolled a little at its end leads back: its first token may be cut', () => {
+  assert.deepEqual([part(0.5, 228), part(1, 228), part(20, 248), part(-20, 248)], [null, 'back', 'back', 'back']);
 });
 
 test('rows from right to left have negative positions', () => {
