@@ -1,7 +1,7 @@
 // The field over a token in which a person writes what shall stand there instead.
 /** @import {DrawnRow} from '../web/core/types.d.ts' */
 import {closestTo} from '../web/ui/events.js';
-import {make} from '../web/ui/elements.js';
+import {make, setAttribute} from '../web/ui/elements.js';
 import {nameKey} from '../web/core/shortcuts.js';
 import {FINGER} from '../web/ui/window_sizes.js';
 import {spokenQuote} from '../web/core/figures_and_labels.js';
@@ -19,6 +19,8 @@ export class RowEditor {
   #field = null;
   /** @type {HTMLElement | null} the line below the field */
   #keys = null;
+  /** @type {HTMLElement | null} the token below the field; those after it, which will be computed again, are grey meanwhile */
+  #token = null;
   /** @type {(event: Event) => void} */
   #onScroll = () => {};
   #closing = new AbortController();   // aborted when the field is closed
@@ -48,6 +50,8 @@ export class RowEditor {
       className: 'row-editor', type: 'text', value: text.trim(), maxLength: MOST, dir: 'auto', autocomplete: 'off', spellcheck: false,
       ariaLabel: `Change ${text.trim() ? spokenQuote(text) : 'this sign'}: Enter or Tab puts the new text there, Escape leaves it`,
     });
+    this.#token = button;
+    setAttribute(button, 'data-editing', true);
     const left = token.left - outer.left;
     field.style.cssText = `top: ${token.top - outer.top}px; height: ${token.height}px`;
     place(field, {left, width: Math.max(LEAST, token.width + ROOM), room: outer.width});
@@ -109,6 +113,8 @@ export class RowEditor {
     this.#field = null;
     this.#closing.abort();
     this.#onScroll = () => {};
+    if (this.#token) setAttribute(this.#token, 'data-editing', false);
+    this.#token = null;
     field?.remove();
     this.#keys?.remove();
   }

@@ -694,6 +694,20 @@ def test_below_the_field_of_a_change_stands_which_keys_end_it(visit: Visit) -> N
     expect(keys).to_have_count(0)
 
 
+def test_tokens_after_the_field_of_a_change_are_grey_until_it_is_closed(visit: Visit) -> None:
+    write(visit)
+    tokens = visit.page.locator("#branches .branch").first.locator(".token")
+    assert tokens.count() > 2
+    colour = "token => getComputedStyle(token).color"
+    plain = tokens.first.evaluate(colour)
+    press(visit, "Alt+ArrowDown", "ArrowRight", "F2")
+    expect(visit.page.locator(".row-editor")).to_be_focused()
+    assert tokens.first.evaluate(colour) == plain, "the tokens before it stay in the row"
+    assert plain not in [tokens.nth(index).evaluate(colour) for index in range(2, tokens.count())]
+    press(visit, "Escape")
+    assert {tokens.nth(index).evaluate(colour) for index in range(tokens.count())} == {plain}
+
+
 def test_both_changes_of_a_row_stay_marked_and_count_as_written(visit: Visit) -> None:
     write(visit)
     change(visit, "Alt+ArrowDown")
