@@ -17,14 +17,18 @@ import {nameKey} from '../../web/core/shortcuts.js';
  */
 export function historyDialog(dialog, {draft, notice}) {
   const list = find(dialog, '.moments');
-  /** @param {Moment} moment */
-  const restore = moment => {
+  /**
+   * Restore a text, and give it the focus: after a tap that would open the keyboard of a phone.
+   * @type {(moment: Moment, click: MouseEvent) => void}
+   */
+  const restore = (moment, click) => {
     dialog.close();
     if (!draft.reenter(moment)) notice.show('The text of that moment is no longer known.');
+    else if (!isTouch(click)) draft.box.focus();
   };
   const paint = () => {
     const {moments} = draft;
-    list.replaceChildren(...moments.map(moment => historyEntry(moment, () => restore(moment))));
+    list.replaceChildren(...moments.map(moment => historyEntry(moment, click => restore(moment, click))));
     find(dialog, '.choosing').hidden = !moments.length;
     find(dialog, '.making').hidden = !isPlayable(draft.state());
   };

@@ -15,7 +15,7 @@ const captionOf = ({kind, isGone, isBack}) => (isGone ? 'accepted, no longer in 
 /**
  * The item of a moment.
  * @param {Moment} moment
- * @param {() => void} restore called at a click
+ * @param {(click: MouseEvent) => void} restore called at a click
  */
 export function historyEntry(moment, restore) {
   const texts = momentTexts(moment), caption = `${captionOf(moment)} · ${formatTime(moment.time)}`;

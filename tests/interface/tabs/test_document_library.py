@@ -522,6 +522,7 @@ def test_an_export_holds_everything_and_opens_again_as_a_new_document(tab: Tab) 
     tab.find("#history").click()
     tab.find(".moment[data-kind=left]").click()
     assert tab.text == "The 🙂 saw"
+    assert tab.get("paper.draft.hasFocus"), "what is typed next goes into the text"
     assert len(tab.names()) == 2
 
 
