@@ -38,13 +38,13 @@ const kindOf = (character = '') => (/[\p{L}\p{M}\p{N}]/u.test(character) ? 'word
 
 /**
  * The text that replaces a token. A typed word or number keeps the leading white space of the token; a word that replaces a
- * closing sign, as a comma, gets a space. A sign, or a text with white space of its own, is taken as it was typed. Null if
- * nothing was typed, or the text stays the same.
+ * closing sign, as a comma, or white space alone, as a line break, gets a space. A sign, or a text with white space of its own,
+ * is taken as it was typed. Null if nothing was typed, or the text stays the same.
  * @param {string} original text of the token
  * @param {string} typed
  */
 export function replacementText(original, typed) {
-  const before = CLOSING.test(original) && /^\p{L}/u.test(typed) ? ' ' : original.match(/^\s*/)?.[0] ?? '';
+  const before = !original.trim() || (CLOSING.test(original) && /^\p{L}/u.test(typed)) ? ' ' : original.match(/^\s*/)?.[0] ?? '';
   const text = /^[\p{L}\p{N}]/u.test(typed) ? before + typed : typed;
   return text === '' || text === original ? null : text;
 }

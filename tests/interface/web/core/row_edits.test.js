@@ -13,6 +13,7 @@ test('a word that is typed keeps the white space before it, a sign does not, and
   for (const sign of [',', '.', '…', '”', '?!']) assert.equal(replacementText(sign, 'and'), ' and');
   for (const sign of ['-', '’', '“', '(']) assert.equal(replacementText(sign, 'and'), 'and');
   assert.equal(replacementText('.', '5'), '5');
+  assert.deepEqual(['\n', '\n\n', ' '].map(blank => replacementText(blank, 'green')), [' green', ' green', ' green']);
   assert.equal(replacementText('.', '!'), '!');
   for (const typed of ['sea', ' sea', '']) assert.equal(replacementText(' sea', typed), null);
 });
