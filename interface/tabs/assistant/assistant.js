@@ -129,6 +129,7 @@ class AssistantTab {
       this.#turn(event, 'send', {messages: [...messages, message], role: OTHER_ROLE[role]});
     } else {
       this.#isUnsent = true;
+      this.unsent.textContent = '';   // or the same sentence would not be announced again
       this.#paint();
     }
   }

@@ -151,6 +151,7 @@ export class GuessFirst extends EventTarget {
     const guess = this.field.value.trim(), now = this.#now(), under = this.under();
     if (this.#checked) return;
     if (!guess) {
+      this.said.textContent = '';   // or the same sentence would not be announced again
       this.#say(NOTHING);
       return;
     }

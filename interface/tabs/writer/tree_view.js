@@ -390,6 +390,7 @@ export class TreeView extends EventTarget {
     const options = {colours: drawingColours(this.panel), title: this.svg.getAttribute('aria-label') ?? '', name: hooks.fileName(ending)};
     try {
       await (ending === 'svg' ? saveSvg : savePng)(layout, options);
+      announce(find(this.panel, '.tree-announcement'), `Exported: ${options.name}.`, {again: true});
     } catch (error) {
       hooks.notice(/** @type {Error} */ (error).message);
     }

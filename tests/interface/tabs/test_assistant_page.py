@@ -441,6 +441,7 @@ def test_the_undo_of_a_new_conversation_announces_what_is_back_and_leaves_no_not
 def test_sending_nothing_gets_a_sentence_beside_the_text_box_until_something_is_written(talking: Talking) -> None:
     talking.page.set_viewport_size({"width": 390, "height": 844})
     label = talking.page.locator(".talking .over")
+    talking.page.evaluate(browsers.LISTEN, ".talking .over")
     height = label.bounding_box()["height"]
     for nothing in ("", " ", "\n"):
         talking.page.locator("#chat-text").fill(nothing)
@@ -449,6 +450,7 @@ def test_sending_nothing_gets_a_sentence_beside_the_text_box_until_something_is_
         assert label.bounding_box()["height"] == height, "nothing below it moves"
         assert talking.notice == ""
         assert (talking.said, talking.role, talking.text) == ([], "User", nothing)
+        assert talking.page.evaluate("spoken.splice(0).length") >= 1, "it is announced each time"
     talking.page.locator("#chat-text").press_sequentially("A")
     browsers.expect(label).to_have_text("You write the first message as User")
 

@@ -476,6 +476,7 @@ def test_a_token_that_continues_a_word_has_a_dot_which_is_not_inserted(tree: Vis
             assert (", continued by " in name) == (key in joined)
     with tree.page.expect_download() as download:
         tree.page.locator("#tree .save-svg").click()
+    expect(tree.page.locator("#tree .tree-announcement")).to_contain_text("Exported: ")
     path = tmp_path / "tree.svg"
     download.value.save_as(path)
     saved = path.read_text(encoding="utf-8")
