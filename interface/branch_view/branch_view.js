@@ -375,7 +375,7 @@ export class BranchView {
     for (const part of [this.cover, root]) setAttribute(part, 'data-earlier', earlier);
     const odds = otherOddsOf(state), since = state.textChanged ? 'For the text before' : odds ? `Odds of ${odds}` : 'Before the change';
     if (earlier) setText(find(this.cover, '.earlier'), since);
-    setText(find(root, '.keys-of-earlier'), earlier ? `${since}: new rows are being computed.` : '');
+    setText(find(root, '.keys-of-earlier'), earlier ? `${since}${state.status.state === 'thinking' ? ': new rows are being computed' : ''}.` : '');
     setText(find(this.note, '.words'), note.sentence);
     const progress = find(this.note, '.progress'), hasProgressed = progress.textContent !== note.progress;
     setText(progress, note.progress);

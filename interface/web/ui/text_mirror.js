@@ -13,6 +13,7 @@ import {onDetail} from './events.js';
 const COUNT_SETTLES = 200;       // milliseconds
 const LINE = 24;                 // pixels below the box that are more than its padding
 const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the last word to the next line
+const SELECTED = 'While text is selected, no rows are computed: these are from before.';
 const FADE = 16;                 // pixels at the lower edge of the box in which its text fades out
 const CLOSING_SIGNS = /^[\p{Po}\p{Pe}\p{Pf}-]{1,3}/u;
 
@@ -191,7 +192,8 @@ export class TextMirror {
     this.strip.replaceChildren(...[...stripCells(text.length, spans)].map(stripElement));
     this.strip.setAttribute('aria-label', words ? `${formatNumber(chosen)} of ${formatCount(words, 'word')} ${chosen === 1 || words === 1 ? 'was' : 'were'} chosen from the branches.` : 'Nothing is written yet.');
     if (!this.caretNote) return;
-    this.caretNote.textContent = caretSentence(text, this.draft.caret);
+    const continued = caretSentence(text, this.draft.caret);
+    this.caretNote.textContent = continued && this.draft.selected ? SELECTED : continued;
     this.caretNote.hidden = !this.caretNote.textContent;
   }
 }

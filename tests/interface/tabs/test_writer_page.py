@@ -650,6 +650,9 @@ def test_it_is_said_where_the_rows_continue_if_the_caret_is_within_the_text(tiny
     expect(said).to_have_text("The rows continue at the caret, after “The sea”. What follows it stays.")
     tiny.page.locator("#depth").focus()
     expect(said).to_be_visible()
+    tiny.page.locator("#document textarea").focus()
+    press(tiny, "Shift+ArrowRight")
+    expect(said).to_have_text("While text is selected, no rows are computed: these are from before.")
     put_caret(tiny, len("The sea and the wind"))
     expect(said).to_be_hidden()
 
