@@ -24,7 +24,7 @@ export function paintWordDetails(element, entry, fits, {text: word = entry.token
     const text = followingSentence({following: known.following, own: known.own ?? 0});
     element.append(make('p', {className: 'following', text}));
   }
-  const more = make('p', {className: 'more'}, 'There is more below: ', make('span', {className: 'mouse-only', text: 'turn the mouse wheel, or press Tab, then ↓.'}), make('span', {className: 'finger-only', text: 'scroll here.'}));
+  const more = make('p', {className: 'more'}, 'There is more below: ', make('span', {className: 'mouse-only', text: 'turn the mouse wheel over the word, or press Tab, then ↓.'}), make('span', {className: 'finger-only', text: 'scroll here.'}));
   more.ariaHidden = 'true';
   element.append(more);
 }
