@@ -89,9 +89,10 @@ export function textKey(event, atEnd) {
  * @returns {{move?: [down: number, along: number], word?: number, ban?: boolean, edit?: boolean, help?: boolean, leave?: boolean} | null}
  */
 export function branchKey(event) {
-  const {key} = event;
+  const {key} = event, digit = withAltAlone(event) && DIGIT.exec(event.code);
   if (event.isComposing) return null;
   if (key === 'ArrowUp' && withAltAlone(event)) return {leave: true};
+  if (digit) return {word: Number(digit[1]) - 1};   // as in the text box
   if (isHelp(event)) return {help: true};
   if (!withoutModifiers(event)) return null;
   if (Object.hasOwn(MOVES, key)) return {move: MOVES[key]};

@@ -117,7 +117,12 @@ test('among the branches a digit takes a word, Delete bans, and F2 or E changes'
   for (const key of ['0', '12', 'F1', 'a', 'Enter', ' ', 'Backspace', 'toString']) assert.equal(branchKey(pressed(key)), null, key);
 });
 
-test('among the branches no key with a modifier is ours', () => {
+test('among the branches Alt and a digit take a word as in the text box, also where they type another sign', () => {
+  assert.deepEqual([branchKey(pressed('Alt+1', 'Digit1')), branchKey(pressed('Alt+¡', 'Digit1')), branchKey(pressed('Alt+9', 'Digit9'))], [{word: 0}, {word: 0}, {word: 8}]);
+  for (const keys of otherModifiers('Alt+')) if (keys) assert.equal(branchKey(pressed(`${keys}1`, 'Digit1')), null, keys);
+});
+
+test('among the branches no other key with a modifier is ours', () => {
   for (const keys of otherModifiers('')) for (const key of ['ArrowLeft', '1', 'Delete']) assert.equal(branchKey(pressed(keys + key)), null, keys + key);
 });
 
