@@ -330,6 +330,37 @@ def test_a_slider_that_is_dragged_stays_under_the_finger_while_rows_come_and_go(
     assert max(abs(place["y"] - box["y"]) for place in places) <= 1, places
 
 
+WATCH_THE_NOTE = """() => {
+  Object.assign(window, {heights: [], wasGrowing: false});
+  const watch = () => {
+    const note = document.querySelector('#branches .note');
+    window.heights.push(Math.round(note.getBoundingClientRect().height));
+    window.wasGrowing ||= note.innerText.includes('Growing');
+    requestAnimationFrame(watch);
+  };
+  watch();
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 390])
+def test_the_note_below_the_rows_keeps_its_height_while_rows_grow(phone: Visit, width: int) -> None:
+    page = phone.page
+    page.set_viewport_size({"width": width, "height": 844})
+    phone.control("mode").select_option("every_level")
+    phone.type("The old keeper went up")
+    phone.wait_until_settled()
+    page.evaluate(WATCH_THE_NOTE)
+    phone.control("depth").fill("20")
+    phone.wait_until_settled()
+    for key in " the stairs":
+        page.keyboard.press(key)
+        phone.wait_until_settled()
+    assert page.evaluate("wasGrowing")
+    assert len(set(page.evaluate("heights"))) == 1
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 def test_run_of_a_page_of_the_lab_leads_to_its_result(phone: Visit) -> None:
