@@ -259,7 +259,8 @@ export class TreeView extends EventTarget {
     viewport.resize(layout);
     const sentence = this.#sentence(layout.nodes), here = hereIn(layout.nodes);
     setAttribute(svg, 'aria-label', `${this.session.checked ? 'The session' : 'The branches'} as a ${this.#river ? 'river' : 'tree'}: ${sentence}`);
-    this.#saySummary();
+    const described = isSameText ? layout.nodes.find(({node}) => node.key === this.#described?.key)?.node ?? null : null;
+    this.#describe(described, this.#isPinned && described !== null);
     this.#announce(sentence);
     input.keepTabStop(layout.nodes);
     input.keepFocus(focused, isSameText);
