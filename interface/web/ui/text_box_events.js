@@ -13,6 +13,7 @@ const VERBS = {historyUndo: 'undo', historyRedo: 'redo'};
  * @typedef {object} TextBoxHandlers
  * @property {(kind: string) => void} onInput the text has changed, by this kind of edit
  * @property {() => void} onSelect the selection may have changed
+ * @property {() => void} onFocus the box has got the focus
  * @property {(verb: 'undo' | 'redo') => void} onNativeUndo the browser wants to undo, or has undone, by itself
  */
 
@@ -79,7 +80,7 @@ function listenToComposition(draft, {onInput, onSelect}, signal) {
 }
 
 /** @type {(draft: TextOwner, handlers: TextBoxHandlers, signal: AbortSignal) => void} */
-function listenToCaret(draft, {onSelect}, signal) {
+function listenToCaret(draft, {onSelect, onFocus}, signal) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let settling;
   document.addEventListener('selectionchange', () => {
@@ -89,6 +90,7 @@ function listenToCaret(draft, {onSelect}, signal) {
     if (!draft.composing) onSelect();
     dispatch(draft, 'caret', {caret: draft.caret, selected: draft.selected});
   }, {signal});
+  draft.box.addEventListener('focus', onFocus, {signal});
   // The event of a caret that was moved just before may come after the focus has left.
   draft.box.addEventListener('blur', () => draft.sync(), {signal});
 }

@@ -54,6 +54,7 @@ export class TextOwner extends EventTarget {
     const handlers = {
       onInput: (/** @type {string} */ kind) => this.#onInput(kind),
       onSelect: () => { this.#selection = this.selection; },
+      onFocus: () => this.#restoreSelection(),
       onNativeUndo: (/** @type {'undo' | 'redo'} */ verb) => this.#replaceNativeUndo(verb),
     };
     listenToTextBox(this, {also, handlers, signal: this.#listening.signal});
@@ -338,6 +339,14 @@ export class TextOwner extends EventTarget {
     const step = this.#side[verb](this.#history.number);
     if (step) dispatch(this, 'side', {verb, step});
     return step !== null;
+  }
+
+  /**
+   * Restore the selection that a box without the focus had: a box whose text a script has changed may forget its caret when a
+   * dialog that closes gives it the focus back. A click places the caret after this.
+   */
+  #restoreSelection() {
+    if (!this.box.selectionStart && !this.box.selectionEnd) this.box.setSelectionRange(...this.#selection);
   }
 
   /**
