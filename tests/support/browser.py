@@ -353,6 +353,11 @@ class Visit:
             self.page.locator("#controls summary").click()
         return found
 
+    def choose(self, name: str, value: str) -> None:
+        """Choose a view (`name` is "view") or the shape of the tree ("tree-shape"): a click on what is seen of it."""
+        self.page.locator(f"label:has(input[name={name}][value={value}])").click()
+        expect(self.page.locator(f"input[name={name}][value={value}]")).to_be_checked()
+
     def open_tab(self, name: str) -> None:
         """Open a tab of the page and wait until its script has run."""
         self.page.get_by_role("tab", name=name, exact=True).click()

@@ -253,7 +253,7 @@ def test_the_lesson_of_the_lab(opened: Visit) -> None:
 
 
 def show(visit: Visit, view: str) -> None:
-    visit.page.locator(f"#controls .views input[value={view}]").check(force=True)
+    visit.choose("view", view)
     visit.page.wait_for_timeout(300)
 
 
@@ -274,7 +274,7 @@ def test_the_tree_and_the_columns(writing: Visit) -> None:
     writing.wait_until_settled()
     page.keyboard.press("Control+z")
     writing.wait_until_settled()
-    page.locator("#tree input[value=river]").check(force=True)
+    writing.choose("tree-shape", "river")
     page.locator("#tree-session").check()
     page.locator("#tree .node[data-state=left]").first.wait_for()
     page.locator("#tree .node[data-state=left]").first.focus()

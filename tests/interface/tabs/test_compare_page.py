@@ -32,7 +32,7 @@ class Compare:
         self.page = visit.page
 
     def choose(self, view: str) -> None:
-        self.page.locator(f"#controls .views input[value={view}]").check(force=True)
+        self.visit.choose("view", view)
 
     def column(self, index: int) -> Any:
         return self.page.locator("#compare .compared").nth(index)

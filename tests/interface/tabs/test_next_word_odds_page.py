@@ -126,7 +126,7 @@ def test_what_odds_of_words_need_is_said_once_beside_more_settings(visit: Visit,
         put(visit, "temperature", "1")
         expect(need).to_be_empty()
         visit.page.locator("#controls summary").click()
-        visit.page.locator("#controls .views input[value=tree]").check(force=True)
+        visit.choose("view", "tree")
         expect(need).to_have_text("For odds of words: choose Rows.")
         expect(need).to_be_visible()
         expect(visit.page.locator("#controls .such")).to_be_hidden()
@@ -182,7 +182,7 @@ def test_two_banned_tokens_are_seen_whole_beside_what_odds_of_words_need(
         sides = [chip[:2] for chip in before]
         height = below.bounding_box()["y"] - before[0][2]
         for view in views:
-            page.locator(f"#controls .views input[value={view}]").check(force=True)
+            visit.choose("view", view)
             expect(page.locator("#controls .settings-remark")).to_have_text("For odds of words: choose Rows.")
             now = chips.evaluate_all(PLACES)
             assert [chip[:2] for chip in now] == sides
@@ -202,7 +202,7 @@ def test_the_chips_of_four_banned_tokens_are_in_sight_beside_what_odds_of_words_
     page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
     try:
         show_words(visit)
-        page.locator("#controls .views input[value=tree]").check(force=True)
+        visit.choose("view", "tree")
         for count in range(1, 5):
             page.locator("#tree [role=treeitem]").nth(1).focus()
             page.keyboard.press("Delete")

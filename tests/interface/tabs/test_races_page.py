@@ -183,7 +183,7 @@ def test_the_undo_keys_do_nothing_behind_a_dialog(visit: Visit) -> None:
 
 
 def test_a_node_that_was_pressed_for_an_older_text_refuses_visibly(visit: Visit) -> None:
-    visit.page.locator("input[name=view][value=tree]").check(force=True)
+    visit.choose("view", "tree")
     node = visit.page.locator("#tree .node[data-state=ahead] .hit").first
     expect(node).to_be_visible()
     node.hover()
@@ -196,7 +196,7 @@ def test_a_node_that_was_pressed_for_an_older_text_refuses_visibly(visit: Visit)
 
 
 def test_a_pressed_node_is_accepted_even_if_a_paint_removes_its_element(visit: Visit) -> None:
-    visit.page.locator("input[name=view][value=tree]").check(force=True)
+    visit.choose("view", "tree")
     node = visit.page.locator("#tree .node[data-state=ahead]").first
     expect(node).to_be_visible()
     added = str(node.get_attribute("data-text"))

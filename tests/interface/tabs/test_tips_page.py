@@ -44,7 +44,7 @@ def visit(page: Any, tiny_page: str) -> Iterator[Visit]:
 def test_no_sentence_covers_a_control(visit: Visit, view: str, width: int, settings: bool) -> None:
     page = visit.page
     page.set_viewport_size({"width": width, "height": 844})
-    page.locator(f"#controls .views input[value={view}]").check(force=True)
+    visit.choose("view", view)
     if settings:
         page.locator("#controls summary").click()
     page.wait_for_timeout(300)
@@ -254,7 +254,7 @@ def brought_into_sight(page: Any, selector: str) -> Any:
 def test_a_tap_elsewhere_shows_no_sentence_of_the_field_that_has_the_focus(browser: Any, tiny_page: str) -> None:
     with phone_with_rows(browser, tiny_page) as opened:
         page, tip = opened.page, opened.page.locator(".tip")
-        page.locator("#controls .views input[value=compare]").check(force=True)
+        opened.choose("view", "compare")
         page.locator("#compare .add").tap()
         expect(page.locator("#compare textarea").last).to_be_focused()
         page.locator("#compare .column-name").nth(1).tap()
@@ -302,7 +302,7 @@ def test_a_tap_beside_a_slider_or_a_token_explains_and_changes_nothing(browser: 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_in_the_tree_no_sentence_covers_the_coverage_or_the_toolbar(visit: Visit, width: int) -> None:
     page = visit.page
-    page.locator("#controls .views input[value=tree]").check(force=True)
+    visit.choose("view", "tree")
     covered = """() => {
       const tip = document.querySelector('.tip').getBoundingClientRect();
       return [...document.querySelectorAll('.cover .sum, #tree .controls :is(button, label)')].filter(one => {

@@ -41,13 +41,9 @@ def tree(tiny: Visit) -> Visit:
     """The page with settled branches, shown as a tree."""
     tiny.type(PROMPT, delay=1)
     tiny.wait_until_settled()
-    choose(tiny, "view", "tree")
+    tiny.choose("view", "tree")
     expect(nodes(tiny, "ahead").first).to_be_visible()
     return tiny
-
-
-def choose(visit: Visit, name: str, value: str) -> None:
-    visit.page.locator(f"input[name={name}][value={value}]").check(force=True)
 
 
 def nodes(visit: Visit, state: str) -> Any:
@@ -94,8 +90,8 @@ def test_rows_are_the_default_and_the_choice_is_kept_with_the_other_settings(tin
     assert tiny.page.locator("#branches .rows").is_visible()
     assert tiny.page.locator("#tree").is_hidden()
     asked = len(tiny.asked)
-    choose(tiny, "view", "tree")
-    choose(tiny, "tree-shape", "river")
+    tiny.choose("view", "tree")
+    tiny.choose("tree-shape", "river")
     tiny.page.locator("#tree-session").check()
     assert tiny.page.locator("#branches .rows").is_hidden()
     tiny.wait_until_asked()
@@ -106,7 +102,7 @@ def test_rows_are_the_default_and_the_choice_is_kept_with_the_other_settings(tin
     expect(tiny.page.locator("#tree")).to_be_visible()
     assert tiny.page.locator("input[value=river]").is_checked()
     assert tiny.page.locator("#tree-session").is_checked()
-    choose(tiny, "view", "rows")
+    tiny.choose("view", "rows")
     expect(tiny.page.locator("#branches .rows")).to_be_visible()
     assert tiny.page.locator("#tree").is_hidden()
 
@@ -158,7 +154,7 @@ def test_coverage_and_rows_have_the_figures_of_the_tree_though_words_were_chosen
         ("tree", tokens, "here: tokens"),
     ):
         shown = coverage.get_attribute("data-coverage")
-        choose(tiny, "view", view)
+        tiny.choose("view", view)
         expect(tiny.page.locator("#odds option:checked")).to_have_text(said)
         expect(coverage).not_to_have_attribute("data-coverage", shown)
         # Rows computed in another batch may differ in their last digits.
@@ -197,7 +193,7 @@ def test_what_stands_below_the_drawing_stays_there_while_a_node_is_described(
     tree: Visit, shape: str, size: tuple[int, int]
 ) -> None:
     tree.page.set_viewport_size({"width": size[0], "height": size[1]})
-    choose(tree, "tree-shape", shape)
+    tree.choose("tree-shape", shape)
     foot = tree.page.locator("#tree .tree-foot")
     at_rest = foot.bounding_box()["height"]
     nodes(tree, "ahead").nth(2).hover()
@@ -217,7 +213,7 @@ def test_on_a_projector_the_sentence_of_a_node_and_the_note_on_a_part_are_above_
     tiny.wait_until_settled()
     page.locator("#controls .views label:has(input[value=tree])").click()
     page.wait_for_function("one => one.getBoundingClientRect().bottom <= innerHeight + 1", arg=area.element_handle())
-    choose(tiny, "tree-shape", shape)
+    tiny.choose("tree-shape", shape)
     draw_again(tiny)
     note, says = page.locator("#tree .cropped-note"), page.locator("#tree .tree-says")
     expect(note).to_be_in_viewport(ratio=1)
@@ -312,7 +308,7 @@ def test_after_a_ban_the_focus_moves_once_also_while_new_rows_grow_slowly(page: 
     with browsers.page_of(lambda report: hooked) as url, browsers.visit_again(page, url) as opened:
         opened.wait_for_status("ready")
         opened.fill("The old keeper")
-        choose(opened, "view", "tree")
+        opened.choose("view", "tree")
         opened.wait_until_settled()
         draw_again(opened)
         keys = nodes(opened, "ahead").evaluate_all("all => all.map(({dataset: {key}}) => key)")
@@ -346,9 +342,9 @@ def test_after_a_ban_the_focus_moves_once_also_while_new_rows_grow_slowly(page: 
 def test_what_a_screen_reader_is_told_of_the_tree_is_what_it_shows(tree: Visit) -> None:
     said, shown = tree.page.locator(".tree-announcement"), tree.page.locator(".tree-says")
     expect(shown).to_have_text(f"{said.inner_text()} The thicker a line, the likelier.")
-    choose(tree, "view", "compare")
+    tree.choose("view", "compare")
     expect(said).to_have_text("")
-    choose(tree, "view", "tree")
+    tree.choose("view", "tree")
     tree.wait_until_settled()
     expect(said).to_have_text(re.compile(r"^\d+ branches"))
     assert shown.inner_text().startswith(said.inner_text())
@@ -422,7 +418,7 @@ def test_tab_leads_from_the_drawing_to_everything_else_and_back_in_the_rows_to_t
     page.keyboard.press("Escape")
     expect(more).to_be_focused()
     expect(page.locator("#rest .others")).to_be_hidden()
-    choose(tree, "view", "rows")
+    tree.choose("view", "rows")
     expect(tree.token(0, 0)).to_have_attribute("tabindex", "0")
 
 
@@ -461,7 +457,7 @@ LABELS = """() => Object.fromEntries([...document.querySelectorAll('#tree .node[
 
 @pytest.mark.parametrize("shape", ["tree", "river"])
 def test_a_token_that_continues_a_word_has_a_dot_which_is_not_inserted(tree: Visit, shape: str, tmp_path: Path) -> None:
-    choose(tree, "tree-shape", shape)
+    tree.choose("tree-shape", shape)
     tree.wait_until_settled()
     draw_again(tree)
     found = tree.page.evaluate(LABELS)
@@ -566,7 +562,7 @@ def test_words_and_odds_of_a_session_can_be_read_before_fit_shows_all_of_it(tree
     area = tree.page.locator("#tree .tree-scroll")
     overflow = "area => Math.max(area.scrollWidth - area.clientWidth, area.scrollHeight - area.clientHeight)"
     for shape in ("tree", "river"):
-        choose(tree, "tree-shape", shape)
+        tree.choose("tree-shape", shape)
         draw_again(tree)
         assert min(min(sizes) for sizes in tree.page.evaluate(SIZES)) >= 12
         expect(tree.page.locator("#tree .node[data-here] .node-label")).to_be_in_viewport()
@@ -596,7 +592,7 @@ IS_DRAWING = "([x, y]) => document.elementFromPoint(x, y).closest('#tree .tree-s
 def test_where_fit_scrolls_the_page_a_second_click_inserts_nothing(tree: Visit, shape: str) -> None:
     page, fit = tree.page, tree.page.locator("#tree .fit")
     page.set_viewport_size({"width": 911, "height": 620})
-    choose(tree, "tree-shape", shape)
+    tree.choose("tree-shape", shape)
     draw_again(tree)
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     place = browsers.middle_of(fit)
@@ -656,7 +652,7 @@ def test_the_first_token_of_the_first_row_stays_in_sight_while_the_buttons_zoom(
 ) -> None:
     page = tree.page
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    choose(tree, "tree-shape", shape)
+    tree.choose("tree-shape", shape)
     page.locator("#tree .fit").click()
     draw_again(tree)
     nodes(tree, "ahead").last.hover()  # the mouse passes tokens on its way to the button
@@ -708,7 +704,7 @@ def test_the_sentence_of_a_node_is_in_sight_also_with_the_settings_open(tree: Vi
 def test_a_finger_that_rests_on_a_node_reads_it_and_inserts_nothing(phone: Visit) -> None:
     phone.fill(PROMPT)
     phone.wait_until_settled()
-    choose(phone, "view", "tree")
+    phone.choose("view", "tree")
     node = nodes(phone, "ahead").first
     said, ban = phone.page.locator("#tree .tree-says"), phone.page.locator("#tree .tree-ban")
     node.scroll_into_view_if_needed()
@@ -740,7 +736,7 @@ def draw_on_a_phone(phone: Visit, depth: int) -> None:
     phone.fill(PROMPT)
     phone.control("depth").fill(str(depth))
     phone.wait_until_settled()
-    choose(phone, "view", "tree")
+    phone.choose("view", "tree")
 
 
 def test_on_a_phone_the_words_are_explained_below_the_tree_and_more_settings_say_temperature(phone: Visit) -> None:
@@ -785,6 +781,31 @@ def test_on_a_phone_the_controls_stay_where_they_are_while_a_tree_is_computed(ph
     phone.wait_until_settled()
     assert len(set(phone.page.evaluate("places"))) == 1
     assert any("Growing" in one or "Computing" in one for one in phone.page.evaluate("sentences"))
+
+
+WATCH_THE_LINE_BELOW = """() => {
+  window.bannable = [];
+  const foot = document.querySelector('#tree .tree-foot'), ban = foot.querySelector('.tree-ban');
+  const watch = () => {
+    window.bannable.push([foot.matches('[data-described]'), !ban.hidden]);
+    requestAnimationFrame(watch);
+  };
+  watch();
+}"""
+
+
+def test_the_button_that_bans_stands_only_beside_the_sentence_of_a_node(tree: Visit) -> None:
+    node = nodes(tree, "ahead").first
+    node.hover()
+    expect(tree.page.locator("#tree .tree-ban")).to_be_visible()
+    tree.page.evaluate(WATCH_THE_LINE_BELOW)
+    for key in " and then":
+        tree.page.locator("#document textarea").press("Space" if key == " " else key)
+        tree.wait_until_settled()
+        node.hover()
+    seen = [tuple(one) for one in tree.page.evaluate("bannable")]
+    assert (True, True) in seen, "the sentence is that of the node"
+    assert (False, True) not in seen, "the sentence is that of the whole tree"
 
 
 def zoom_out_until_too_small(phone: Visit) -> None:
@@ -877,7 +898,7 @@ def test_the_buttons_zoom_around_the_beginning_of_the_tree_or_the_box_that_was_t
 @pytest.mark.parametrize("shape", ["tree", "river"])
 @pytest.mark.parametrize("session", [False, True])
 def test_no_two_labels_overlap_on_the_page(tree: Visit, shape: str, session: bool) -> None:
-    choose(tree, "tree-shape", shape)
+    tree.choose("tree-shape", shape)
     if session:
         write_a_session(tree)
     draw_again(tree)
@@ -911,7 +932,7 @@ HIT = """all => all.filter(node => {
 def test_words_and_odds_are_large_at_the_size_of_a_projector(tree: Visit) -> None:
     tree.page.set_viewport_size({"width": 1280, "height": 720})
     for shape, label, figure in (("tree", 18, 15), ("river", 15, 13)):
-        choose(tree, "tree-shape", shape)
+        tree.choose("tree-shape", shape)
         draw_again(tree)
         sizes = tree.page.evaluate(SIZES)
         assert len(sizes) > 10
@@ -921,7 +942,7 @@ def test_words_and_odds_are_large_at_the_size_of_a_projector(tree: Visit) -> Non
 
 
 def test_no_river_runs_through_words_or_odds_and_each_box_holds_its_own(tree: Visit) -> None:
-    choose(tree, "tree-shape", "river")
+    tree.choose("tree-shape", "river")
     draw_again(tree)
     assert tree.page.evaluate(THROUGH_FIGURES) == 0
     assert tree.page.locator("#tree .node").evaluate_all(HIT) == 0
@@ -957,11 +978,11 @@ def test_fit_holds_for_the_river_too_and_the_river_opens_at_its_first_row(tree: 
     overflow = "area => Math.max(area.scrollWidth - area.clientWidth, area.scrollHeight - area.clientHeight)"
     tree.page.set_viewport_size({"width": 853, "height": 480})
     draw_again(tree)
-    choose(tree, "tree-shape", "river")
+    tree.choose("tree-shape", "river")
     draw_again(tree)
     assert area.evaluate("area => area.scrollTop") == 0
     tree.page.locator("#tree .fit").click()
-    choose(tree, "tree-shape", "tree")
+    tree.choose("tree-shape", "tree")
     draw_again(tree)
     assert area.evaluate(overflow) <= 1
     tree.page.set_viewport_size({"width": 1280, "height": 720})
@@ -981,7 +1002,7 @@ NEAREST = """() => {
 def test_on_a_projector_no_words_of_a_fitted_river_touch_and_a_larger_one_shows_all(tree: Visit) -> None:
     tree.page.set_viewport_size({"width": 911, "height": 512})
     draw_again(tree)
-    choose(tree, "tree-shape", "river")
+    tree.choose("tree-shape", "river")
     draw_again(tree)
     tree.page.locator("#tree .fit").click()
     assert tree.page.evaluate(NEAREST) >= 4
@@ -994,14 +1015,14 @@ def test_on_a_projector_no_words_of_a_fitted_river_touch_and_a_larger_one_shows_
         tree.page.locator("#tree .zoom-in").click()
     expect(tree.page.locator("#tree [data-crowded]")).to_have_count(0)
     expect(tree.page.locator("#tree .left-out")).to_be_hidden()
-    choose(tree, "tree-shape", "tree")
+    tree.choose("tree-shape", "tree")
     draw_again(tree)
     tree.page.set_viewport_size({"width": 1280, "height": 720})
 
 
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_a_drawing_saved_twice_gives_the_same_bytes(tree: Visit, tmp_path: Path, ending: str) -> None:
-    choose(tree, "tree-shape", "river")
+    tree.choose("tree-shape", "river")
     write_a_session(tree)
     files = []
     for count in range(2):
@@ -1081,11 +1102,11 @@ def test_rows_are_there_at_once_where_the_tree_was_only_looked_at(tiny: Visit) -
     tiny.type("The old keeper")
     tiny.wait_until_settled()
     rows = page.locator("#branches .rows").inner_text()
-    page.locator("#controls .views input[value=tree]").check(force=True)
+    tiny.choose("view", "tree")
     tiny.wait_until_asked()
     tiny.wait_until_settled()
     with requests_held(page):
-        page.locator("#controls .views input[value=rows]").check(force=True)
+        tiny.choose("view", "rows")
         tiny.wait_until_asked()
         assert page.locator("#branches .rows").inner_text() == rows
         expect(page.locator("#branches .note .words")).not_to_contain_text("New rows")

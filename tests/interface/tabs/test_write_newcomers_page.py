@@ -29,10 +29,6 @@ def top(visit: Visit, selector: str) -> float:
     return float(visit.page.locator(selector).first.evaluate(TOP))
 
 
-def choose_view(visit: Visit, name: str) -> None:
-    visit.page.locator(f"#controls .views input[value={name}]").check(force=True)
-
-
 def resize(visit: Visit, width: int) -> None:
     visit.page.set_viewport_size({"width": width, "height": 844})
 
@@ -48,7 +44,7 @@ def test_the_controls_stay_where_they_are_in_every_view_and_before_a_guess(visit
     visit.wait_until_settled()
     before = top(visit, "#k")
     for view in ("compare", "tree", "rows"):
-        choose_view(visit, view)
+        visit.choose("view", view)
         visit.wait_until_asked()
         assert top(visit, "#k") == before, view
     visit.wait_until_settled()
@@ -272,7 +268,7 @@ def test_a_text_that_was_scrolled_away_from_its_end_stays_there(visit: Visit) ->
 
 def test_an_empty_temperature_of_a_column_shows_the_one_in_force(visit: Visit) -> None:
     visit.type("The old keeper")
-    choose_view(visit, "compare")
+    visit.choose("view", "compare")
     heat = visit.page.locator("#compare .column-head input").first
     expect(heat).to_have_attribute("placeholder", "1")
     assert "More settings”, now 1." in heat.get_attribute("aria-description")
@@ -535,7 +531,7 @@ def test_in_a_low_window_the_note_on_a_token_is_whole_and_covers_and_moves_no_ro
     visit.wait_until_settled()
     shown = page.locator("#branches")
     if view == "compare":
-        choose_view(visit, "compare")
+        visit.choose("view", "compare")
         shown = page.locator("#compare .branch-view[data-state=settled]").last
         page.wait_for_timeout(700)
         shown.locator(".rows").scroll_into_view_if_needed()  # four of its rows are in sight at first
@@ -592,9 +588,9 @@ def test_under_the_rows_stands_what_lines_and_dots_mean(visit: Visit, width: int
     if width == 1280:
         assert box["height"] <= 32 and box["y"] + box["height"] <= 720, "one line, in the window"
         assert rows.first.bounding_box()["y"] < 360
-    choose_view(visit, "tree")
+    visit.choose("view", "tree")
     expect(marks).to_be_hidden()
-    choose_view(visit, "compare")
+    visit.choose("view", "compare")
     expect(visit.page.locator(".compare-foot .legend")).to_contain_text(
         "Thicker line: likelier token. Dot: what follows it is computed already."
     )
@@ -649,7 +645,7 @@ def test_the_tree_has_no_sentence_about_rows_below_it(visit: Visit) -> None:
     visit.wait_until_settled()
     note = visit.page.locator("#branches .note")
     expect(note).to_contain_text("Each button is a token")
-    visit.page.locator("[name=view][value=tree]").check(force=True)
+    visit.choose("view", "tree")
     expect(note).to_be_hidden()
 
 
