@@ -17,6 +17,7 @@ from interface.http.request_gate import RequestGate
 from interface.http.sign_in import SignIn
 from interface.http.unreadable_requests import answer_unreadable_requests
 from interface.server.guess_service import GuessService
+from interface.server.idle_texts import forgets_idle_texts
 from interface.server.logs import configure_logs
 from interface.server.model_loading import ModelLoader
 from interface.server.rate_limits import CallerLimits
@@ -83,8 +84,8 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
     """Return keyword arguments for `gr.Blocks.launch` of the page that `build` has made with the same loader.
 
     They hold the theme, the style sheet, links that load the scripts, the HTTP routes of scripts, server functions,
-    calls, health and metrics, and the checks of requests as middleware; and they switch off parts of Gradio that the
-    page does not use, such as uploads.
+    calls, health and metrics, the checks of requests as middleware, and the task that forgets idle texts; and they
+    switch off parts of Gradio that the page does not use, such as uploads.
     """
     settings = loader.settings
     limits = CallerLimits(settings)
@@ -98,6 +99,7 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
         "ssr_mode": False,
         "max_file_size": 1,  # in bytes: nothing is uploaded, the page opens files itself
         "app_kwargs": {
+            "lifespan": forgets_idle_texts(loader),
             "routes": [
                 assets.route(),
                 plotly_script.route(),

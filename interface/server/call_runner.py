@@ -90,6 +90,11 @@ class CallRunner:
                 if not self._running[holder]:
                     del self._running[holder]
 
+    def forget_idle(self) -> None:
+        """Drop the trees that no call has used for long."""
+        if self.loader.model is not None:
+            self._tree_pool.forget_idle()
+
     def _require_free(self, caller: Caller) -> None:
         """Raise TooMany if the caller, its address, or all people together have as many calls running as they may."""
         person = self._settings.person_calls

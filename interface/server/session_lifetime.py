@@ -60,9 +60,10 @@ class OpenPages(ExpiringStore[OpenPage]):
     """The pages that have a session, as OpenPage by page id; `get_or_make` begins a session, `find` only looks it up.
 
     A session ends, with its work, if neither was called for its page for MAX_IDLE_SECONDS; this is noticed at the next
-    such call for any page. When a new page needs room, the session that `_chosen` returns ends; if that is None,
-    `get_or_make` raises NoRoom. Sessions that are not `busy` also end, the longest unused first, while their trees have
-    more than `most_bytes` together. A page whose session has ended gets a new one for its own text at its next request.
+    such call for any page, and by `forget_idle`, see `idle_texts.py`. When a new page needs room, the session that
+    `_chosen` returns ends; if that is None, `get_or_make` raises NoRoom. Sessions that are not `busy` also end, the
+    longest unused first, while their trees have more than `most_bytes` together. A page whose session has ended gets a
+    new one for its own text at its next request.
     """
 
     def __init__(

@@ -39,10 +39,10 @@ class ExpiringStore(Generic[T]):
         `choose`, if it is set, returns the key of the value to forget when room is needed, or None if all must stay; it
         gets all values, the longest unused first.
 
-        Values that were not used for more than `max_idle_seconds` are forgotten at the next `get_or_make` or `find`,
-        busy or not. `bytes_of` returns the present size of a value; sizes are added up at each `get_or_make`.
-        `on_forget` is called with each forgotten key and value. The functions are called while the store is locked, so
-        they must not use it. `clock` returns the time in seconds.
+        Values that were not used for more than `max_idle_seconds` are forgotten at the next `get_or_make`, `find` or
+        `forget_idle`, busy or not. `bytes_of` returns the present size of a value; sizes are added up at each
+        `get_or_make`. `on_forget` is called with each forgotten key and value. The functions are called while the store
+        is locked, so they must not use it. `clock` returns the time in seconds.
         """
         self._make = make
         self._capacity = capacity
@@ -75,6 +75,11 @@ class ExpiringStore(Generic[T]):
         with self._lock:
             self._forget_idle()
             return self._used(key, self._values[key][0]) if key in self._values else None
+
+    def forget_idle(self) -> None:
+        """Forget the values that were not used for more than `max_idle_seconds`, as the next use of the store would."""
+        with self._lock:
+            self._forget_idle()
 
     def values(self) -> list[T]:
         """Return all values; does not count as a use."""

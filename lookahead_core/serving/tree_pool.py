@@ -22,7 +22,8 @@ class TreePool:
     def __init__(
         self, *, capacity: int = 8, max_idle_seconds: float = 1800.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Trees unused for more than `max_idle_seconds` are dropped when a tree is next borrowed or returned.
+        """Trees unused for more than `max_idle_seconds` are dropped when a tree is next borrowed or returned, and
+        by `forget_idle`.
 
         With a `capacity` of 0 no tree is kept. `clock` returns the time in seconds.
         """
@@ -50,6 +51,11 @@ class TreePool:
         finally:
             if valid:
                 self._return(tree, owner)
+
+    def forget_idle(self) -> None:
+        """Drop the trees that were unused for more than `max_idle_seconds`."""
+        with self._lock:
+            self._drop_idle()
 
     @property
     def free_trees(self) -> list[TokenTree]:
