@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -50,18 +51,19 @@ BODY_TIMEOUT = 5.0
 """Seconds without a byte of the body after which a request is refused."""
 BODY_SECONDS = 60.0
 """Seconds in which the whole body of a request must arrive."""
-MOST_HELD = 256_000_000
-"""The most bytes that are kept of all bodies together that have not arrived whole; a request beyond them is refused."""
+MOST_HELD, MOST_ADDRESS_HELD = 256_000_000, 64_000_000
+"""The most bytes that are kept of the bodies of all requests, and of one address, that are not yet handled: those that
+are still coming, and those whose requests wait for their turn. A request beyond them is refused."""
 
 
 class RequestGate:
     """ASGI middleware: reads the whole body of an HTTP request, checks it, and only then calls the app.
 
-    A body that is too large (413), stops coming or comes too slowly (408), or has no room beside others that are still
-    coming (503), a request that `_check` refuses (its error's status), and one too many of a person (429), get an error
-    response with a sentence instead; so does a request at which Gradio fails (400). The app is called when it is the
-    request's turn among those of its person and address; see `CallerLimits.enter`. If the client disconnects before the
-    body ends, nothing is called and nothing sent.
+    A body that is too large (413), stops coming or comes too slowly (408), or has no room beside others that are not
+    yet handled (503), a request that `_check` refuses (its error's status), and too much of a person or an address
+    (429), get an error response with a sentence instead; so does a request at which Gradio fails (400). The app is
+    called when it is the request's turn among those of its person and address; see `CallerLimits.enter`. If the client
+    disconnects before the body ends, nothing is called and nothing sent.
     Connections other than HTTP go to the app unchecked.
     """
 
@@ -69,30 +71,33 @@ class RequestGate:
         """`limits` are those of the settings' defaults if None."""
         self.app = app
         self._limits = limits or CallerLimits(Settings())
-        self._held = 0
-        """Bytes kept of bodies that have not arrived whole."""
+        self._held: Counter[str | None] = Counter()
+        """Bytes of the bodies that are kept, by address, and under None of all together."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers, path = Headers(scope=scope), route_of(scope)
+        headers, path, caller = Headers(scope=scope), route_of(scope), caller_of(scope)
+        kept = _KeptBody(self._held, caller.address)
         try:
-            body = await self._read(headers, receive, most_bytes(path))
+            body = await self._read(headers, receive, most_bytes(path), kept)
+            self._limits.admit_bytes(caller.address, len(body))  # before they are parsed, which takes processor time
             page = _check(path, headers, body, scope["app"].get_blocks() if path.startswith(GRADIO) else None)
-            caller = caller_of(scope)
             if not caller.person:
                 caller = replace(caller, person=page or (PROGRAMS if path.startswith(CALL_ROUTES) else ""))
                 set_caller(scope, caller)
             self._limits.admit_person(caller, len(body))
+            leave = await self._limits.enter(caller)
         except ClientDisconnect:
             return
         except Exception as error:
             if isinstance(error, TooOften):
-                await self._limits.pace_refusal(caller_of(scope).address)
+                await self._limits.pace_refusal(caller.address)
             await refusal(error)(scope, receive, send)
             return
-        leave = await self._limits.enter(caller)
+        finally:
+            kept.drop()
         response = _Response(send, leave)
         try:
             LEAVE.set(leave)
@@ -106,13 +111,13 @@ class RequestGate:
         finally:
             leave()
 
-    async def _read(self, headers: Headers, receive: Receive, most: int) -> bytes:
+    async def _read(self, headers: Headers, receive: Receive, most: int, kept: _KeptBody) -> bytes:
         """Return the whole body; raise Refused (413) if it has more than `most` bytes.
 
         Before it raises, a too large body is read to its end or for MOST_DISCARDED bytes, without keeping it; but if
         the request has an `Expect` header, and a Content-Length above `most`, nothing is read. Without a
-        Transfer-Encoding and with a Content-Length of 0 or none, the body is b"". Raises Refused (503) if the bodies
-        that are coming have more than MOST_HELD bytes together, and the errors of `_next`.
+        Transfer-Encoding and with a Content-Length of 0 or none, the body is b"". Raises the errors of `_KeptBody.add`
+        and of `_next`.
         """
         announced = headers.get("content-length", "0")
         if announced == "0" and "transfer-encoding" not in headers:
@@ -120,17 +125,12 @@ class RequestGate:
         too_large = Refused(413, f"The request has more than {most:,} bytes: shorten the text.")
         if "expect" in headers and announced.isdecimal() and int(announced) > most:
             raise too_large  # the client waits for permission before it sends the body
-        held = bytearray()
-        try:
-            size = await self._read_into(held, receive, most)
-        finally:
-            self._held -= len(held)
-        if size > most:
+        if await self._read_into(kept, receive, most) > most:
             raise too_large
-        return bytes(held)
+        return bytes(kept.body)
 
-    async def _read_into(self, held: bytearray, receive: Receive, most: int) -> int:
-        """Read the body into `held`, and return its size; of a body of more than `most` bytes nothing stays there."""
+    async def _read_into(self, kept: _KeptBody, receive: Receive, most: int) -> int:
+        """Read the body into `kept`, and return its size; of a body of more than `most` bytes nothing stays there."""
         size, more = 0, True
         deadline = asyncio.get_running_loop().time() + BODY_SECONDS
         while more and size <= MOST_DISCARDED:
@@ -138,14 +138,36 @@ class RequestGate:
             part, more = message["body"], message["more_body"]
             size += len(part)
             if size > most:
-                self._held -= len(held)
-                held.clear()
-                continue
-            if self._held + len(part) > MOST_HELD:
-                raise Refused(503, "The server is receiving too much just now: try again soon.")
-            held += part
-            self._held += len(part)
+                kept.drop()
+            else:
+                kept.add(part)
         return size
+
+
+class _KeptBody:
+    """The body of a request that is not yet handled, whose bytes count among those of all requests and its address."""
+
+    def __init__(self, held: Counter[str | None], address: str) -> None:
+        """`held` are the bytes that are kept, by address, and under None of all together."""
+        self.body = bytearray()
+        self._held, self._address = held, address
+
+    def add(self, part: bytes) -> None:
+        """Keep a further part; raise Refused (503) if there are then more than MOST_HELD or MOST_ADDRESS_HELD bytes."""
+        size = len(part)
+        if self._held[None] + size > MOST_HELD or self._held[self._address] + size > MOST_ADDRESS_HELD:
+            raise Refused(503, "The server is receiving too much just now: try again soon.")
+        self.body += part
+        self._held[None] += size
+        self._held[self._address] += size
+
+    def drop(self) -> None:
+        """Keep nothing any more, and count nothing; may be called again without effect."""
+        self._held[None] -= len(self.body)
+        self._held[self._address] -= len(self.body)
+        if not self._held[self._address]:
+            del self._held[self._address]
+        self.body.clear()
 
 
 def most_bytes(path: str) -> int:

@@ -64,6 +64,11 @@ class Budgets:
             self._left.popitem(last=False)
         return missing * 60 / self._most if missing > 0 else 0.0
 
+    def give_back(self, key: Hashable, amount: float) -> None:
+        """Undo a `take` that returned 0.0."""
+        left, then = self._left.get(key, (self._most, self._clock()))
+        self._left[key] = min(self._most, left + min(amount, self._most)), then
+
 
 class Turns:
     """Has at most `width` requests with the same key handled at once; further ones wait, in the order they came."""
@@ -143,15 +148,24 @@ class CallerLimits:
         """Count a request of an address; raise TooOften if it is one too many."""
         self._require(self._address_requests.take(address), "requests", address_wide=True)
 
-    def admit_person(self, caller: Caller, size: int) -> None:
-        """Count a request and the bytes of its body; raise TooOften if it is too much for the person or the address.
+    def admit_bytes(self, address: str, size: int) -> None:
+        """Count the bytes of a body for its address; raise TooOften if they are too many."""
+        self._require(self._address_bytes.take(address, size), "characters", address_wide=True)
 
-        Without a person it counts for the address only.
+    def admit_person(self, caller: Caller, size: int) -> None:
+        """Count a request and the bytes of its body, which `admit_bytes` has counted, for its person, if it has one.
+
+        Raises TooOften if it is too much for the person; then the address has its bytes back, so that one person cannot
+        use up what others at the address may send.
         """
-        if caller.person:
+        if not caller.person:
+            return
+        try:
             self._require(self._requests.take(caller), "requests")
             self._require(self._bytes.take(caller, size), "characters")
-        self._require(self._address_bytes.take(caller.address, size), "characters", address_wide=True)
+        except TooOften:
+            self._address_bytes.give_back(caller.address, size)
+            raise
 
     async def pace_request(self, address: str) -> None:
         """Wait until a request of this address may be handled, see `Pace`; raise TooOften if that is too long."""

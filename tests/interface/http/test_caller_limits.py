@@ -6,12 +6,14 @@ import asyncio
 import http.client
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
 
+from interface.http import request_gate
 from interface.http.caller_address import address_of
 from interface.server import rate_limits
 from interface.server.callers import Caller
@@ -125,6 +127,20 @@ def test_characters_are_limited_too(strict: str) -> None:
     assert "at most 100,000 characters a minute" in statuses[-1][2]["detail"]
 
 
+def test_the_bytes_of_refused_requests_count_before_they_are_parsed(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[int] = []
+    parse = request_gate.json_object
+    monkeypatch.setattr(request_gate, "json_object", lambda body: parsed.append(len(body)) or parse(body))
+    unknown = json.dumps({"data": [], "fn_index": 999}).encode() + b" " * 90_000
+    with served(model, settings=Settings(address_people=3, person_characters=100_000)) as url:
+        sent = [request_from("127.0.0.7", url, "POST", "/gradio_api/run/none", unknown) for _ in range(6)]
+        assert [status for status, _, _ in sent] == [404] * 3 + [429] * 3
+        assert len(parsed) == 3
+        assert request_from("127.0.0.8", url, "POST", "/api/lookahead", CALL)[0] == 200, "another address"
+
+
 def test_a_budget_is_used_up_and_comes_back_evenly() -> None:
     now = 0.0
     budgets = Budgets(60, clock=lambda: now)
@@ -153,6 +169,20 @@ def test_what_was_refused_for_a_person_was_not_taken_from_another() -> None:
     with pytest.raises(TooOften):
         limits.admit_address("a")
     limits.admit_address("b")
+
+
+def test_bytes_that_were_refused_for_a_person_are_left_for_others_at_the_address() -> None:
+    limits = CallerLimits(Settings(person_characters=100, address_people=2), clock=lambda: 0.0)
+    for _ in range(5):
+        limits.admit_bytes("a", 60)
+        with suppress(TooOften):
+            limits.admit_person(Caller("a", "one"), 60)
+    limits.admit_bytes("a", 60)
+    limits.admit_person(Caller("a", "two"), 60)
+    limits.admit_bytes("a", 60)
+    limits.admit_person(Caller("a", "three"), 60)
+    with pytest.raises(TooOften, match="2 times as many for an address"):
+        limits.admit_bytes("a", 60)
 
 
 def test_an_address_is_spread_over_time_only_while_others_send_requests_too() -> None:

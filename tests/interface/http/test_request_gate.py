@@ -16,8 +16,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from interface.http import request_gate, unreadable_requests
+from interface.http.caller_gate import set_caller
 from interface.http.request_path import route_of
 from interface.http.same_origin import ForeignOrigin, require_own_page
+from interface.server.callers import Caller
+from interface.server.rate_limits import PERSON_TURNS, CallerLimits
+from lookahead_core import Settings
 from tests.support.http_requests import http_request
 from tests.support.requests_to_pages import PAGE
 
@@ -188,6 +192,52 @@ def test_bodies_that_are_still_coming_have_a_limit_together(address: str, monkey
     monkeypatch.setattr(request_gate, "MOST_BYTES", {"": 100_000})
     for _ in range(3):
         assert answer(address, [sized(LOOKAHEAD, LARGE, CLOSE)])[0] == 413, "what is not kept does not count"
+
+
+@pytest.mark.parametrize("limit", ["MOST_HELD", "MOST_ADDRESS_HELD"])
+def test_bodies_of_requests_that_wait_for_their_turn_have_a_limit(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, addresses = b"x" * 400, ["10.0.0.1", "10.0.0.2"]
+    monkeypatch.setattr(request_gate, limit, 1000)
+    answers: list[tuple[str, int]] = []
+
+    async def send_all() -> None:
+        free, limits = asyncio.Event(), CallerLimits(Settings())
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await free.wait()
+            assert (await receive())["body"] == body
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        gate = request_gate.RequestGate(app, limits)
+
+        async def request(address: str) -> None:
+            async def receive() -> Any:
+                return {"type": "http.request", "body": body}
+
+            async def send(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    answers.append((address, message["status"]))
+
+            headers = [(b"content-length", b"400")]
+            scope = {"type": "http", "method": "POST", "path": LOOKAHEAD, "headers": headers, "app": None}
+            set_caller(scope, Caller(address, "one"))
+            await gate(scope, receive, send)
+
+        # As many requests of the person as are handled at once, whose bodies count no longer, and three that wait.
+        first = [asyncio.create_task(request(addresses[0])) for _ in range(PERSON_TURNS + 3)]
+        await asyncio.sleep(0.05)
+        assert answers == [(addresses[0], 503)]
+        # Another address has its own bytes, within those of all.
+        others = [asyncio.create_task(request(addresses[1])) for _ in range(PERSON_TURNS + 1)]
+        await asyncio.sleep(0.05)
+        expected = 503 if limit == "MOST_HELD" else None
+        assert [status for address, status in answers if address == addresses[1]] == ([503] * 5 if expected else [])
+        free.set()
+        await asyncio.gather(*first, *others)
+        assert not gate._held[None] and not gate._held[addresses[0]]
+
+    asyncio.run(send_all())
+    assert [status for _, status in answers].count(503) == (6 if limit == "MOST_HELD" else 1)
 
 
 MALFORMED: dict[str, list[bytes]] = {
