@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from interface.server.call_runner import CallRunner
 from interface.server.logs import SAFE, log_event
 from interface.server.operation_counts import OperationCounts
-from lookahead_core.engines.elsewhere import can_reopen, elsewhere_of
 from lookahead_core.engines.remote.server_errors import ServerFault
+from lookahead_core.engines.server_engine import can_reopen, server_engine_of
 from lookahead_core.errors import LookaheadError, NoAnswer
 from lookahead_core.settings import Settings
 
 if TYPE_CHECKING:
     from interface.server.page_service import PageService
     from lookahead_core import Model
-    from lookahead_core.engines.elsewhere import ReplicaCounts
+    from lookahead_core.engines.server_engine import ReplicaCounts
     from lookahead_core.serving.scheduler import Scheduler
 
 T = TypeVar("T")
@@ -141,7 +141,7 @@ class ModelLoader:
     @property
     def replica_counts(self) -> ReplicaCounts | None:
         """How the model's servers are; None without a model, and for one that computes in this process."""
-        engine = None if self.model is None else elsewhere_of(self.model.engine)
+        engine = None if self.model is None else server_engine_of(self.model.engine)
         return None if engine is None else engine.replica_counts()
 
     @property

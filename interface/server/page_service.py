@@ -22,7 +22,7 @@ from interface.server.session_lifetime import MOST_PAGES, OpenPage, OpenPages
 from interface.server.shared_gpu import Visitor
 from interface.server.time_limit import limited
 from lookahead_core.engines.dispatch import dispatcher_of
-from lookahead_core.engines.elsewhere import most_known
+from lookahead_core.engines.server_engine import most_known
 from lookahead_core.errors import Interrupted, LookaheadError, NoRoom
 
 if TYPE_CHECKING:

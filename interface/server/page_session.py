@@ -14,7 +14,7 @@ from interface.server.branch_request import MOST_ROW_TOKENS, BranchRequest, Mess
 from interface.server.column_views import ColumnViews
 from interface.server.prefetched_views import AHEAD_BYTES, inserted, view_key, views_of
 from lookahead_core.engines.dispatch import WAITING, dispatcher_of
-from lookahead_core.engines.elsewhere import can_reopen, elsewhere_of, most_known
+from lookahead_core.engines.server_engine import can_reopen, most_known, server_engine_of
 from lookahead_core.errors import LookaheadError
 from lookahead_core.tree import TokenTree, new_session_key
 
@@ -109,7 +109,7 @@ class PageSession:
 
     def take_notice(self) -> str:
         """Return a sentence, once, after the page's texts have moved to another server; else ""."""
-        own = elsewhere_of(self.model.engine)
+        own = server_engine_of(self.model.engine)
         if own is None:
             return ""
         found = [own.take_notice(self.document.tree)] if self.document is not None else []

@@ -12,8 +12,8 @@ from lookahead_core.document.cost_meter import CostMeter
 from lookahead_core.document.results import Cost, Lookahead, LookaheadStep
 from lookahead_core.engines.deferred import DeferredEngine, PassNeeded
 from lookahead_core.engines.dispatch import DispatchedLookahead, dispatcher_of
-from lookahead_core.engines.elsewhere import elsewhere_of
 from lookahead_core.engines.engine import prefill_in_chunks
+from lookahead_core.engines.server_engine import server_engine_of
 from lookahead_core.errors import VIEW_ENDED, LookaheadError
 from lookahead_core.strategies.lookahead_options import LookaheadOptions
 from lookahead_core.text.passage import TextEnd
@@ -209,7 +209,7 @@ def _steps(members: Sequence[_Member]) -> Iterator[LookaheadBatchStep]:
 def _roll_out(members: Sequence[_Member]) -> Iterator[None]:
     """Let servers grow the branches of all members at once; yield after each level, with their new steps."""
     parts = [member.engine.rolling for member in members if member.engine.rolling is not None]
-    servers = elsewhere_of(members[0].document.model.engine) if members else None
+    servers = server_engine_of(members[0].document.model.engine) if members else None
     if servers is None:
         return
     with contextlib.closing(servers.roll_out_all(parts)) as levels:

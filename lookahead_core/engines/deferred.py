@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from lookahead_core.engines import engine as base
-from lookahead_core.engines.elsewhere import RollOut, elsewhere_of
 from lookahead_core.engines.engine import Engine, NodeScores
 from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.engines.server_engine import RollOut, server_engine_of
 from lookahead_core.tree import Node, TokenTree
 
 
@@ -82,11 +82,11 @@ class DeferredEngine:
 
     def roll_out(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         """See `Engine.roll_out`. Where servers compute, PassNeeded comes with `rolling` for all levels at once."""
-        if elsewhere_of(self._engine) is None:
+        if server_engine_of(self._engine) is None:
             return base.roll_out(self, nodes, depth, stop)
-        return self._roll_out_elsewhere(nodes, depth, stop)
+        return self._roll_out_on_servers(nodes, depth, stop)
 
-    def _roll_out_elsewhere(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
+    def _roll_out_on_servers(self, nodes: Sequence[Node], depth: int, stop: frozenset[int]) -> Iterator[list[Node]]:
         """Yield the ends of the branches as far as they are known, and raise PassNeeded; nothing if all are known."""
         if ends := base.unfinished(nodes, depth, stop):
             yield ends

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lookahead_core.engines.elsewhere import OPEN, Gate
+from lookahead_core.engines.server_engine import OPEN, Gate
 from lookahead_core.serving.job import Job
 
 

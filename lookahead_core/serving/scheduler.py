@@ -23,9 +23,9 @@ import torch
 
 from lookahead_core.engines import engine as base
 from lookahead_core.engines.dispatch import LookaheadDispatcher, dispatcher_of
-from lookahead_core.engines.elsewhere import ElsewhereEngine, RollOut, elsewhere_of
 from lookahead_core.engines.engine import Engine, NodeScores, next_logprobs
 from lookahead_core.engines.pass_costs import PassCosts
+from lookahead_core.engines.server_engine import RollOut, ServerEngine, server_engine_of
 from lookahead_core.errors import Interrupted, NoRoom
 from lookahead_core.serving.fair_shares import FairShares
 from lookahead_core.serving.job import INTERRUPTED, Job, PassRequest
@@ -64,7 +64,7 @@ class Scheduler:
         self.engine = engine
         self._limits = limits
         self._gates = PrefetchGates(lambda: bool(self._requests))
-        if (servers := elsewhere_of(engine)) is not None:
+        if (servers := server_engine_of(engine)) is not None:
             servers.reader, servers.new_gate = read_outside, self._gates.for_current_job
         self._idle = idle
         self._shares = FairShares(ahead_seconds)
@@ -186,9 +186,9 @@ class Scheduler:
         return dispatcher_of(self.engine)
 
     @property
-    def elsewhere(self) -> ElsewhereEngine | None:
-        """The engine if it computes on servers, see `elsewhere_of`; else None."""
-        return elsewhere_of(self.engine)
+    def server_engine(self) -> ServerEngine | None:
+        """The engine if it computes on servers, see `server_engine_of`; else None."""
+        return server_engine_of(self.engine)
 
     async def turn(self, function: Callable[..., T], *arguments: Any, payers: tuple[Hashable, ...] = ()) -> T:
         """Call a function in the scheduler's thread as a request of its own; return its result or raise its error.
@@ -210,7 +210,7 @@ class Scheduler:
         """
         if threading.current_thread() is not self._thread:
             return self._call(self.evaluate, nodes)
-        if self.elsewhere is not None:
+        if self.server_engine is not None:
             return self.engine.evaluate(nodes)
         scores = self.score(nodes)
         with torch.inference_mode():
@@ -225,7 +225,7 @@ class Scheduler:
         if threading.current_thread() is not self._thread:
             return self._call(functools.partial(self.score, hidden=hidden), nodes)
         job, started = Job.current(), time.perf_counter()
-        if job is None or self.elsewhere is not None:
+        if job is None or self.server_engine is not None:
             # Servers answer each job's request by itself: several at the same time, while other jobs run.
             return self.engine.score(nodes, hidden=hidden)
         # Two long texts may free each other's slots between chunks. The number of chunks is bounded, so that this ends.
@@ -269,7 +269,7 @@ class Scheduler:
         A generator that yields after each pass the new ends of all branches that grew. Outside of the scheduler's
         thread, each step is a request of its own. A server makes one request for all levels.
         """
-        servers = self.elsewhere
+        servers = self.server_engine
         with contextlib.ExitStack() as stack:
             steps: Iterator[list[Node]] = base.roll_out(self, nodes, depth, stop)
             if servers is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from lookahead_core.engines.elsewhere import RollOut, elsewhere_of
 from lookahead_core.engines.engine import Engine, best_token, predict
+from lookahead_core.engines.server_engine import RollOut, server_engine_of
 from lookahead_core.tree import Node
 
 
@@ -25,7 +25,7 @@ def grow_together(
     frontier = [
         (_child(origin, token_id), origin.depth + depth) for origin in origins for token_id in _top_tokens(origin, k)
     ]
-    if (servers := elsewhere_of(engine)) is not None:
+    if (servers := server_engine_of(engine)) is not None:
         parts = [RollOut([node], bottom, end_token_ids) for node, bottom in frontier]
         with contextlib.closing(servers.roll_out_all(parts)) as levels:
             yield from (None for _ in levels)

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
-from lookahead_core.engines.elsewhere import Gate
 from lookahead_core.engines.remote.completions import ALL, Completions, MissingFields, ServerToken
 from lookahead_core.engines.remote.replicas import Replica, Replicas
 from lookahead_core.engines.remote.server_errors import Retries, ServerFault
+from lookahead_core.engines.server_engine import Gate
 from lookahead_core.errors import LookaheadError, ModelError
 
 MOST_PROMPTS = 256

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import torch
 
 from lookahead_core.engines.cpu.prepare import Computation
-from lookahead_core.engines.elsewhere import OPEN, Gate, Reader, ReplicaCounts, RollOut
 from lookahead_core.engines.engine import NodeScores, best_token, group_by_tree, unfinished
 from lookahead_core.engines.feed import read_all
 from lookahead_core.engines.pass_costs import PassCosts
@@ -24,6 +23,7 @@ from lookahead_core.engines.remote.remote_scores import RemoteScores
 from lookahead_core.engines.remote.replicas import Replica, Replicas
 from lookahead_core.engines.remote.server_errors import RowsUnavailable, ServerFault
 from lookahead_core.engines.remote.truncated_prediction import truncated_prediction
+from lookahead_core.engines.server_engine import OPEN, Gate, Reader, ReplicaCounts, RollOut
 from lookahead_core.prediction import Prediction
 from lookahead_core.tree import Node, TokenTree, TreeGrower
 
@@ -87,8 +87,8 @@ class RemoteEngine:
         return self.replicas.address
 
     @property
-    def elsewhere(self) -> RemoteEngine:
-        """See `elsewhere_of`."""
+    def server_engine(self) -> RemoteEngine:
+        """See `server_engine_of`."""
         return self
 
     def replica_counts(self) -> ReplicaCounts:
@@ -143,7 +143,7 @@ class RemoteEngine:
         return self.roll_out_all([RollOut(nodes, depth, stop)])
 
     def roll_out_all(self, parts: Sequence[RollOut]) -> Generator[list[Node], None, None]:
-        """See `ElsewhereEngine.roll_out_all`."""
+        """See `ServerEngine.roll_out_all`."""
         branches = _Branches(parts)
         with (
             _growing(branches, branches.prompts.values()),

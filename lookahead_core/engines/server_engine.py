@@ -1,4 +1,4 @@
-"""What engines whose passes are made by servers offer besides the `Engine` protocol."""
+"""The protocol of engines that compute on servers: what they offer besides `Engine`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Gate:
 OPEN = Gate()
 
 
-class ElsewhereEngine(Protocol):
+class ServerEngine(Protocol):
     """Protocol of engines that compute on servers."""
 
     most: int
@@ -80,19 +80,19 @@ class ElsewhereEngine(Protocol):
         ...
 
 
-def elsewhere_of(engine: Any) -> ElsewhereEngine | None:
+def server_engine_of(engine: Any) -> ServerEngine | None:
     """Return the engine that computes on servers behind an `Engine`; None if it computes in this process."""
-    found: ElsewhereEngine | None = getattr(engine, "elsewhere", None)
+    found: ServerEngine | None = getattr(engine, "server_engine", None)
     return found
 
 
 def most_known(engine: Any) -> int | None:
     """Return the number of likeliest tokens whose odds an engine knows; None if it can know those of all tokens."""
-    found = elsewhere_of(engine)
+    found = server_engine_of(engine)
     return None if found is None or found.whole_rows else found.most
 
 
 def can_reopen(engine: Any) -> bool:
     """Return whether an engine can know the odds of all tokens that could replace a re-opened one (token healing)."""
-    found = elsewhere_of(engine)
+    found = server_engine_of(engine)
     return found is None or found.whole_rows or found.conditional
