@@ -1544,11 +1544,13 @@ def test_on_a_narrow_phone_everything_can_be_reached_and_nothing_overlaps(browse
         assert [len(one["ids"]) for one in bench.told("accept")] == [40, 40]
 
 
-@pytest.mark.parametrize("length", [3, 12])
-def test_on_a_phone_no_note_at_the_end_of_a_row_covers_a_token(browser: Any, address: str, length: int) -> None:
-    with opened(browser, address, viewport={"width": 390, "height": 740}) as bench:
-        paths = [(1, 2, 4, 5, 3, 6, 7, 8, 9, 10, 11, 12)[:length]]
-        view = view_of(paths, k=1, depth=length)
+@pytest.mark.parametrize(("width", "height"), [(390, 740), (844, 390)])
+@pytest.mark.parametrize("length", [3, 24])
+def test_on_a_phone_no_note_at_the_end_of_a_row_covers_a_token(
+    browser: Any, address: str, length: int, width: int, height: int
+) -> None:
+    with opened(browser, address, has_touch=True, viewport={"width": width, "height": height}) as bench:
+        view = view_of([tuple([*range(1, 13)] * 2)[:length]], k=1, depth=length)
         view["branches"][0]["repeats"] = True
         bench.show(view)
         row = bench.row(0)
