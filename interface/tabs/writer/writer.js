@@ -172,15 +172,14 @@ class WriterTab {
   }
 
   /**
-   * Scroll to the branches in their new view, no further than needed: to rows or columns of which any is out of sight, and to a tree
-   * of which less than half of what the window has room for is seen, as on a phone, where they are above the buttons. In the low
-   * window of a projector: to all of a tree, and to columns of which less than half is seen.
+   * Scroll to the branches in their new view, no further than needed, if any of them is out of sight, as on a phone, where they are
+   * above the buttons. In the low window of a projector: to columns of which less than half is seen.
    */
   #scrollToBranches() {
     const {view} = this.views, {panel} = this.tree;
     const shown = view === 'tree' ? find(panel, '.tree-scroll') : view === 'rows' ? find(this.branches, '.rows') : this.columns.container;
     const {top, bottom, height} = shown.getBoundingClientRect(), room = Math.min(height, innerHeight);
-    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === (matchMedia(LOW).matches ? 'compare' : 'tree') ? room / 2 : room;
+    const seen = Math.min(bottom, innerHeight) - Math.max(top, 0), least = view === 'compare' && matchMedia(LOW).matches ? room / 2 : room;
     if (seen < least) shown.scrollIntoView({block: height > innerHeight ? 'start' : 'nearest', behavior: scrollBehavior()});
   }
 

@@ -560,6 +560,19 @@ def test_on_a_phone_the_drawing_is_in_sight_when_the_tree_is_chosen_below_it(tin
         views.locator("label:has(input[value=rows])").click()
 
 
+def test_on_a_phone_the_first_lines_of_the_drawing_are_in_sight_when_the_tree_is_chosen(tiny: Visit) -> None:
+    page, shown = tiny.page, tiny.page.locator("#tree .tree-scroll")
+    page.set_viewport_size({"width": 390, "height": 760})
+    tiny.fill("The keeper saw")
+    tiny.wait_until_settled()
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    tiny.choose("view", "tree")
+    try:
+        page.wait_for_function(f"one => ({PART_SEEN})(one) > 0.99", arg=shown.element_handle(), timeout=5000)
+    finally:
+        tiny.choose("view", "rows")
+
+
 def test_a_row_that_was_scrolled_is_seen_from_its_beginning_when_it_is_another_one_or_shorter(tiny: Visit) -> None:
     tiny.page.set_viewport_size({"width": 390, "height": 844})
     tiny.control("depth").fill("24")
