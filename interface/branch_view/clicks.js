@@ -6,7 +6,7 @@ import {choiceAt} from '../web/core/branch_view_state.js';
 import {closestTo, isStill} from '../web/ui/events.js';
 import {DoubleClicks} from '../web/ui/double_clicks.js';
 
-/** @typedef {{button: HTMLElement, x: number, y: number, pointer: string, choice: Choice | null}} Press */
+/** @typedef {{button: HTMLElement, x: number, y: number, pointer: string, time: number, choice: Choice | null}} Press */
 
 /** @param {BranchView} view */
 export function listenToClicks(view) {
@@ -14,14 +14,14 @@ export function listenToClicks(view) {
   /** @type {Press | null} */
   let pressed = null;   // the button under the pointer when it went down, and what it meant then
   root.addEventListener('pointerdown', event => {
-    const button = closestTo(event, CHOICES), {clientX: x, clientY: y, pointerType: pointer} = event;
-    pressed = button && {button, x, y, pointer, choice: choiceAt(view.state, targetOf(button))};
+    const button = closestTo(event, CHOICES), {clientX: x, clientY: y, pointerType: pointer, timeStamp: time} = event;
+    pressed = button && {button, x, y, pointer, time, choice: choiceAt(view.state, targetOf(button))};
   });
   for (const part of [rows, rest, note]) part.addEventListener('mousedown', event => event.preventDefault());
   root.addEventListener('click', event => {
     const button = closestTo(event, 'button'), sign = signAt(event), press = pressed;
     pressed = null;
-    if (event.detail && doubleClicks.isSecond(event)) return;
+    if (event.detail && doubleClicks.isSecond(event, press?.time)) return;
     if (sign) view.scrolling.readOn(sign);
     else if (button?.matches('.more')) view.toggleOthers(event);
     else if (button?.matches('.ban')) view.banPointed();

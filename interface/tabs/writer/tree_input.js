@@ -10,7 +10,7 @@ import {isStill} from '../../web/ui/events.js';
 import {listenToHolds} from '../../web/ui/holds.js';
 
 /**
- * @typedef {{laid: LaidNode, choice: Choice | null, element: Element, x: number, y: number}} Press a node, what accepting it
+ * @typedef {{laid: LaidNode, choice: Choice | null, element: Element, x: number, y: number, time: number}} Press a node, what accepting it
  *   meant when it was pressed, and the element and the point under the pointer
  */
 
@@ -109,7 +109,7 @@ export class TreeInput {
   #onDown(event) {
     const laid = this.#nodeOf(event);
     const element = /** @type {Element} */ (event.target);
-    this.#pressed = laid && {laid, choice: choiceAt(laid.node), element, x: event.clientX, y: event.clientY};
+    this.#pressed = laid && {laid, choice: choiceAt(laid.node), element, x: event.clientX, y: event.clientY, time: event.timeStamp};
   }
 
   /** A finger that rests reads a node and does not click it. @param {Event} event */
@@ -137,7 +137,7 @@ export class TreeInput {
    */
   #activatePressed(pressed, event) {
     const pointer = /** @type {PointerEvent} */ (event).pointerType || null;
-    if (!isStill(pressed, event) || this.#doubleClicks.isSecond(event)) return;
+    if (!isStill(pressed, event) || this.#doubleClicks.isSecond(event, pressed.time)) return;
     this.#doubleClicks.begin(event);
     // After this click: the next one ends what a hold shows.
     if (pointer === 'touch' && this.viewport.isTooSmall) setTimeout(() => this.actions.hold(pressed.laid.node));
