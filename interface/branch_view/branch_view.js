@@ -291,10 +291,10 @@ export class BranchView {
   #paintRows(before) {
     const {root, state} = this, begins = this.#beginsAgain && state.drawn.rows.length > 0 && !isShownViewOld(state);
     const kept = this.#focusToKeep(), position = begins && kept ? FIRST_TOKEN : kept, stored = Boolean(state.shown?.stored);
-    paintRows(this.rows, state.drawn, state.shown?.before ?? '');
+    const ways = paintRows(this.rows, state.drawn, state.shown?.before ?? '');
     if (root.hasAttribute('data-stored') !== stored) find(root, '.terms').toggleAttribute('open', stored);
     setAttribute(root, 'data-stored', stored);
-    paintCover(this.cover, state.drawn, {stored, leavesOutOthers: leavesOutOthers(state)});
+    paintCover(this.cover, state.drawn, {ways, stored, leavesOutOthers: leavesOutOthers(state)});
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();
     this.#markReadOnly();

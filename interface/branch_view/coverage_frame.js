@@ -13,10 +13,10 @@ import {STEERING_MEANING, steeringSentence} from '../web/core/word_odds.js';
 /**
  * @param {HTMLElement} cover
  * @param {DrawnView<DrawnRow>} drawn
- * @param {{stored: boolean, leavesOutOthers: boolean}} about whether the view is the stored example, and whether its rows may leave
- *   out other tokens than those that are awaited
+ * @param {{ways: number, stored: boolean, leavesOutOthers: boolean}} about how many rows the bracket joins, whether the view is the
+ *   stored example, and whether its rows may leave out other tokens than those that are awaited
  */
-export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
+export function paintCover(cover, drawn, {ways, stored, leavesOutOthers}) {
   const own = drawn.rows.filter(row => !row.extra), stack = find(cover, '.stack'), ofTokens = drawn.wordError === null;   // words exclude each other
   cover.hidden = !drawn.count;
   setAttribute(cover, 'data-coverage', drawn.coverage.p);
@@ -24,6 +24,7 @@ export function paintCover(cover, drawn, {stored, leavesOutOthers}) {
   setText(find(cover, '.count'), coverageSubject(drawn.count, drawn.rows));
   setText(find(cover, '.held'), formatKnown(drawn.coverage));
   setText(find(cover, '.of'), coverageCaption(drawn));
+  setText(find(cover, '.ways'), `${formatNumber(ways)} ways`);
   const without = find(cover, '.without'), caption = bannedCaption(drawn);
   setSpokenText(without, caption, spokenSentence(caption));
   setAttribute(without, 'data-tip', bannedSentence(drawn) || null);   // also what is cut off at its end
