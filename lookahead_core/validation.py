@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,19 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T", bound="DataclassInstance")
+
+MOST_REPR = 200
+"""Characters of a value that the sentence of an error repeats."""
+_REPR = reprlib.Repr()
+_REPR.maxlevel = 3
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxdict = 20
+_REPR.maxstring = _REPR.maxlong = _REPR.maxother = MOST_REPR
+
+
+def short_repr(value: object) -> str:
+    """Return `repr(value)` for the sentence of an error, shortened by "..." to about MOST_REPR characters."""
+    text = _REPR.repr(value)
+    return text if len(text) <= MOST_REPR else f"{text[:MOST_REPR]}..."
 
 
 def parse_options(kind: type[T], keywords: Mapping[str, Any], function: str) -> T:
@@ -41,7 +55,7 @@ def check_integer(name: str, value: object, low: int, high: int) -> None:
     An integer of an array library is one, and a bool is none.
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not low <= int(value) <= high:
-        raise ValueError(f"{name} is {value!r}, and must be a whole number from {low} to {high:,}.")
+        raise ValueError(f"{name} is {short_repr(value)}, and must be a whole number from {low} to {high:,}.")
 
 
 def check_number(name: str, value: object, low: float, high: float, *, above: bool = False) -> None:
@@ -53,7 +67,7 @@ def check_number(name: str, value: object, low: float, high: float, *, above: bo
     if not fits or (above and value == low):
         most = "" if high == math.inf else f", and at most {high:g}"
         bounds = f"more than {low:g}{most}" if above else f"from {low:g} to {high:g}"
-        raise ValueError(f"{name} is {value!r}, and must be a number {bounds}.")
+        raise ValueError(f"{name} is {short_repr(value)}, and must be a number {bounds}.")
 
 
 def as_token_id(value: Any) -> int:
@@ -73,4 +87,4 @@ def check_choice(name: str, value: object, allowed: tuple[Any, ...]) -> None:
     Strings are compared by value, all else by identity, so that 1 is not True.
     """
     if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
-        raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(map(str, allowed))}.")
+        raise ValueError(f"{name} is {short_repr(value)}, and must be one of {', '.join(map(str, allowed))}.")

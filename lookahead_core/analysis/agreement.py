@@ -14,6 +14,7 @@ from lookahead_core.model import Model
 from lookahead_core.speculation.acceptance import matching_prefix_length
 from lookahead_core.strategies.rules import MAX_PHRASES, LogitRules
 from lookahead_core.tree import Node
+from lookahead_core.validation import short_repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def _listed(prompts: Any) -> list[str | Sequence[int]]:
     listed = [prompts] if isinstance(prompts, str) or not isinstance(prompts, Iterable) else list(prompts)
     for prompt in listed:
         if not isinstance(prompt, Iterable):
-            raise ValueError(f"prompts holds {prompt!r}, and must hold texts, or lists of token ids.")
+            raise ValueError(f"prompts holds {short_repr(prompt)}, and must hold texts, or lists of token ids.")
     return listed
 
 

@@ -11,6 +11,7 @@ from lookahead_core.errors import LookaheadError
 from lookahead_core.text.boundaries import WORD, boundary_levels
 from lookahead_core.text.passage import TextEnd
 from lookahead_core.tree import Node
+from lookahead_core.validation import short_repr
 
 BATCH = 64
 """Pieces whose word boundaries are found at once: the time grows with the square of the length of the text."""
@@ -129,5 +130,7 @@ def token_at(document: Document, start: int) -> int:
     """
     token = next((first for first, _, begins, _ in token_spans(document) if begins == start), None)
     if token is None:
-        raise ValueError(f"start is {start!r}, and must be the character at which a token of the text begins.")
+        raise ValueError(
+            f"start is {short_repr(start)}, and must be the character at which a token of the text begins."
+        )
     return token

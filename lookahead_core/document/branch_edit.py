@@ -18,6 +18,7 @@ from lookahead_core.strategies.healing import ReopenedToken, evaluate_healed_sta
 from lookahead_core.strategies.lookahead import continue_greedily
 from lookahead_core.strategies.lookahead_options import INTEGER_RANGES, LookaheadOptions
 from lookahead_core.tree import Node
+from lookahead_core.validation import short_repr
 
 if TYPE_CHECKING:
     from lookahead_core.document.document import Document
@@ -46,7 +47,7 @@ class BranchEdit:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text:
-            raise ValueError(f"text is {self.text!r}, and must be a string of at least one character.")
+            raise ValueError(f"text is {short_repr(self.text)}, and must be a string of at least one character.")
         if len(self.text) > MAX_CHARACTERS:
             raise ValueError(f"text has {len(self.text):,} characters, and may have at most {MAX_CHARACTERS}.")
 

@@ -40,7 +40,7 @@ from lookahead_core.text.codec import check_text
 from lookahead_core.text.context_window import window_start
 from lookahead_core.text.passage import Passage, TextEnd
 from lookahead_core.tree import Node, TokenTree
-from lookahead_core.validation import as_token_id, check_integer, parse_options
+from lookahead_core.validation import as_token_id, check_integer, parse_options, short_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -640,10 +640,12 @@ def _checked_ids(name: str, values: Any, vocabulary: int) -> list[int]:
     An integer of an array library counts as one, and a bool does not.
     """
     if not isinstance(values, Iterable):
-        raise ValueError(f"{name} is {values!r}, and must be a list of token ids.")
+        raise ValueError(f"{name} is {short_repr(values)}, and must be a list of token ids.")
     token_ids = []
     for value in values:
         if not 0 <= (token_id := as_token_id(value)) < vocabulary:
-            raise ValueError(f"{name} holds {value!r}, and must hold whole numbers from 0 to {vocabulary - 1}.")
+            raise ValueError(
+                f"{name} holds {short_repr(value)}, and must hold whole numbers from 0 to {vocabulary - 1}."
+            )
         token_ids.append(token_id)
     return token_ids

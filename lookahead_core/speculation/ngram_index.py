@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lookahead_core.validation import short_repr
+
 RUN_LENGTHS = (1, 2, 4, 8, 16)
 """The lengths of the n-grams that are indexed, in tokens. Here they are called runs."""
 MAX_RUN = RUN_LENGTHS[-1]
@@ -52,7 +54,7 @@ class NgramIndex:
         A ValueError is raised unless `most` is a whole number from 1 to MAX_ID.
         """
         if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MAX_ID:
-            raise ValueError(f"most is {most!r}, and must be a whole number of tokens from 1 to {MAX_ID}.")
+            raise ValueError(f"most is {short_repr(most)}, and must be a whole number of tokens from 1 to {MAX_ID}.")
         self.max_tokens = most
         self._end = 0
         """The position of the next token."""
@@ -107,7 +109,7 @@ class NgramIndex:
         is raised if `count` is below 1, or if the end of `path` holds something else than token ids.
         """
         if count < 1:
-            raise ValueError(f"count is {count!r}, and must be 1 or more.")
+            raise ValueError(f"count is {short_repr(count)}, and must be 1 or more.")
         tail = _as_int32(path[-MAX_MATCH:])
         hashes = _run_hashes(tail)
         for table, value in zip(reversed(self._tables[: len(hashes)]), reversed(hashes), strict=True):

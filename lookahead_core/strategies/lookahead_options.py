@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from lookahead_core.text.codec import SURROGATE
-from lookahead_core.validation import as_token_id, check_choice, check_integer, check_number, parse_options
+from lookahead_core.validation import as_token_id, check_choice, check_integer, check_number, parse_options, short_repr
 
 Mode: TypeAlias = Literal["likely", "every_level", "forks", "best_first", "sampled", "diverse", "surprising"]
 """How branches are chosen; `LookaheadKeywords.mode` explains each value."""
@@ -98,10 +98,10 @@ class LookaheadOptions:
         for name, allowed in (("mode", MODES), ("until", UNTIL), ("odds", ODDS)):
             check_choice(name, getattr(self, name), allowed)
         if self.top_p == 0:
-            raise ValueError(f"top_p is {self.top_p!r}, and must be more than 0.")
+            raise ValueError(f"top_p is {short_repr(self.top_p)}, and must be more than 0.")
         for name in ("heal", "speculate", "stop_at_repetition"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} is {getattr(self, name)!r}, and must be True or False.")
+                raise ValueError(f"{name} is {short_repr(getattr(self, name))}, and must be True or False.")
         object.__setattr__(self, "banned", _checked_ban(self.banned))
         for name in ("towards", "avoid"):
             _check_word(name, getattr(self, name))
@@ -119,7 +119,7 @@ class LookaheadOptions:
     def _check_words(self) -> None:
         """Raise a ValueError for options that cannot be combined with `odds="words"`."""
         if self.mode != "likely":
-            raise ValueError(f'mode is {self.mode!r}, and must be "likely" with odds="words".')
+            raise ValueError(f'mode is {short_repr(self.mode)}, and must be "likely" with odds="words".')
         if self.word:
             raise ValueError('odds is "words", and must be "tokens" with towards or avoid.')
         if self.temperature != 1 or self.top_p != 1:
@@ -156,13 +156,13 @@ def _check_word(name: str, word: object) -> None:
     White space around it and halves of surrogate pairs are refused. `name` is the option's name in the error.
     """
     if not isinstance(word, str):
-        raise ValueError(f"{name} is {word!r}, and must be a string.")
+        raise ValueError(f"{name} is {short_repr(word)}, and must be a string.")
     if len(word) > MAX_WORD:
         raise ValueError(f"{name} has {len(word):,} characters, and may have at most {MAX_WORD}.")
     if word != word.strip():
-        raise ValueError(f"{name} is {word!r}, and must not begin or end with white space.")
+        raise ValueError(f"{name} is {short_repr(word)}, and must not begin or end with white space.")
     if SURROGATE.search(word):
-        raise ValueError(f"{name} is {word!r}, half of a surrogate pair; remove it.")
+        raise ValueError(f"{name} is {short_repr(word)}, half of a surrogate pair; remove it.")
 
 
 def _checked_ban(banned: object) -> frozenset[int]:
@@ -171,10 +171,10 @@ def _checked_ban(banned: object) -> frozenset[int]:
     Raises a ValueError unless it is a collection, no string, of at most MAX_BANNED integers from 0.
     """
     if isinstance(banned, str | bytes) or not isinstance(banned, Collection):
-        raise ValueError(f"banned is {banned!r}, and must be a list of token ids.")
+        raise ValueError(f"banned is {short_repr(banned)}, and must be a list of token ids.")
     if len(banned) > MAX_BANNED:
         raise ValueError(f"banned holds {len(banned):,} ids, and may hold at most {MAX_BANNED:,}.")
     for token_id in banned:
         if as_token_id(token_id) < 0:
-            raise ValueError(f"banned holds {token_id!r}, and must hold whole numbers from 0.")
+            raise ValueError(f"banned holds {short_repr(token_id)}, and must hold whole numbers from 0.")
     return frozenset(map(as_token_id, banned))

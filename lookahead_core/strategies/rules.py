@@ -22,7 +22,7 @@ from lookahead_core.strategies.sampling import (
 )
 from lookahead_core.text.boundaries import is_space_separated
 from lookahead_core.text.codec import SURROGATE, TextCodec
-from lookahead_core.validation import as_token_id, check_integer, check_number
+from lookahead_core.validation import as_token_id, check_integer, check_number, short_repr
 
 Phrase: TypeAlias = "str | int | Sequence[int]"
 """A string, a token id, or a sequence of token ids."""
@@ -63,14 +63,16 @@ class LogitRules:
         for name in ("forbidden", "forced"):
             object.__setattr__(self, name, checked_phrases(name, getattr(self, name)))
         for phrase in set(self.forced) & set(self.forbidden):
-            raise ValueError(f"{phrase!r} is both forced and forbidden; take it out of one of the two.")
+            raise ValueError(f"{short_repr(phrase)} is both forced and forbidden; take it out of one of the two.")
         size = self.no_repeat_ngram_size
         for phrase in self.forced:
             if not size or not isinstance(phrase, tuple):
                 continue
             ngrams = [phrase[start : start + size] for start in range(len(phrase) - size + 1)]
             if len(set(ngrams)) < len(ngrams):
-                raise ValueError(f"{phrase!r} is forced, and holds the same {size} tokens twice; allow longer n-grams.")
+                raise ValueError(
+                    f"{short_repr(phrase)} is forced, and holds the same {size} tokens twice; allow longer n-grams."
+                )
 
 
 def checked_phrases(name: str, value: Any) -> tuple[CheckedPhrase, ...]:
@@ -82,7 +84,7 @@ def checked_phrases(name: str, value: Any) -> tuple[CheckedPhrase, ...]:
     """
     phrases = [value] if isinstance(value, str | int) else value
     if not isinstance(phrases, Collection) or isinstance(phrases, bytes):
-        raise ValueError(f"{name} is {value!r}, and must be a list of strings or of lists of token ids.")
+        raise ValueError(f"{name} is {short_repr(value)}, and must be a list of strings or of lists of token ids.")
     if len(phrases) > MAX_PHRASES:
         raise ValueError(f"{name} holds {len(phrases):,} entries, and may hold at most {MAX_PHRASES:,}.")
     return tuple(dict.fromkeys(_checked_phrase(name, phrase) for phrase in phrases))
@@ -98,11 +100,11 @@ def _checked_phrase(name: str, phrase: Any) -> CheckedPhrase:
         if not phrase:
             raise ValueError(f"{name} holds an empty string, which every text contains; leave it out.")
         if SURROGATE.search(phrase):
-            raise ValueError(f"{name} holds {phrase!r}, half of a surrogate pair; remove it.")
+            raise ValueError(f"{name} holds {short_repr(phrase)}, half of a surrogate pair; remove it.")
         return phrase
     ids = tuple(map(as_token_id, phrase)) if isinstance(phrase, Iterable) else (as_token_id(phrase),)
     if not ids or min(ids) < 0:
-        raise ValueError(f"{name} holds {phrase!r}, and must hold strings or lists of token ids from 0.")
+        raise ValueError(f"{name} holds {short_repr(phrase)}, and must hold strings or lists of token ids from 0.")
     return ids
 
 
@@ -259,7 +261,9 @@ class ModelRules:
                 one in text for one in self.forbidden_texts
             ):
                 shown = text.decode(errors="replace") or phrase
-                raise ValueError(f"The forced phrase {shown!r} holds a forbidden one; take one of the two out.")
+                raise ValueError(
+                    f"The forced phrase {short_repr(shown)} holds a forbidden one; take one of the two out."
+                )
 
 
 def _contains_run(packed: bytes, ids: tuple[int, ...]) -> bool:

@@ -20,7 +20,7 @@ from lookahead_core.strategies.rules import (
 )
 from lookahead_core.strategies.sampling import apply_temperature_and_cuts
 from lookahead_core.text.codec import SURROGATE
-from lookahead_core.validation import check_choice, check_integer, check_number
+from lookahead_core.validation import check_choice, check_integer, check_number, short_repr
 
 if TYPE_CHECKING:
     from lookahead_core.model import Model
@@ -82,9 +82,13 @@ class StreamOptions(LogitRules):
         for name in ("stop", "stop_ids"):
             object.__setattr__(self, name, checked_phrases(name, getattr(self, name)))
         if numbers := [phrase for phrase in self.stop if not isinstance(phrase, str)]:
-            raise ValueError(f"stop holds {list(numbers[0])}, and must hold strings; token ids belong into stop_ids.")
+            raise ValueError(
+                f"stop holds {short_repr(list(numbers[0]))}, and must hold strings; token ids belong into stop_ids."
+            )
         if strings := [phrase for phrase in self.stop_ids if isinstance(phrase, str)]:
-            raise ValueError(f"stop_ids holds {strings[0]!r}, and must hold token ids; strings belong to stop.")
+            raise ValueError(
+                f"stop_ids holds {short_repr(strings[0])}, and must hold token ids; strings belong to stop."
+            )
         check_choice("speculate", self.speculate, (None, True, False, REJECTION))
         object.__setattr__(self, "drafters", checked_drafters(self.drafters))
         if not isinstance(self.source, str):
@@ -92,12 +96,13 @@ class StreamOptions(LogitRules):
         if SURROGATE.search(self.source):
             raise ValueError("source holds half of a surrogate pair; remove it.")
         if self.stop_when is not None and not callable(self.stop_when):
-            raise ValueError(f"stop_when is {self.stop_when!r}, and must be a function of the ids so far.")
+            raise ValueError(f"stop_when is {short_repr(self.stop_when)}, and must be a function of the ids so far.")
         for stop in self.stop:
             for phrase in self.forced:
                 if isinstance(phrase, str) and stop in phrase:
                     raise ValueError(
-                        f"stop holds {stop!r}, which the forced {phrase!r} would end at; change one of them."
+                        f"stop holds {short_repr(stop)}, which the forced {short_repr(phrase)} would end at; "
+                        "change one of them."
                     )
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 
 from lookahead_core.errors import TextError
 from lookahead_core.text.token_beginnings import TokenBeginnings
+from lookahead_core.validation import short_repr
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 MAX_SEARCHES = 1000
@@ -105,7 +106,7 @@ class TextCodec:
             tokens = _tiled(self._encode_with_spans(text), text)
         for token in tokens:
             if self._limit is not None and token.token_id >= self._limit:
-                raise TextError(f"The model has no token for {text[token.start : token.end]!r}; remove it.")
+                raise TextError(f"The model has no token for {short_repr(text[token.start : token.end])}; remove it.")
         return tokens
 
     def bytes_of(self, token_id: int) -> bytes:

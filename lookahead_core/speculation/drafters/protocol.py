@@ -12,6 +12,7 @@ import torch
 
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.tree import Node
+from lookahead_core.validation import short_repr
 
 MAX_KINDS = 4096
 """Maximum number of (drafter, kind of guess) pairs whose accuracy is kept; the least recently learned is dropped."""
@@ -100,7 +101,9 @@ def checked_guesses(drafter: Drafter, guesses: Iterable[Guess], vocabulary: int)
     result is iterated. `vocabulary` is the number of token ids, each of which must have a probability in `source`.
     """
     if not isinstance(guesses, Iterable):
-        raise ValueError(f"The drafter {drafter.name} returns {guesses!r}; `ways` must return a list of guesses.")
+        raise ValueError(
+            f"The drafter {drafter.name} returns {short_repr(guesses)}; `ways` must return a list of guesses."
+        )
     for guess in guesses:
         if problem := _problem(guess, vocabulary):
             raise ValueError(f"The drafter {drafter.name} returns {problem}.")
@@ -114,15 +117,15 @@ def _problem(guess: Any, vocabulary: int) -> str:
     is not checked. An id outside the vocabulary is valid in a guess without `source`; it is never drafted.
     """
     if not isinstance(guess, Guess):
-        return f"{guess!r} as a guess; it must be a `Guess`"
+        return f"{short_repr(guess)} as a guess; it must be a `Guess`"
     if type(guess.token_id) is not int:
-        return f"{guess.token_id!r} as a token id; it must be a whole number"
+        return f"{short_repr(guess.token_id)} as a token id; it must be a whole number"
     if not isinstance(guess.odds, int | float):
-        return f"{guess.odds!r} as odds; they must be a number"
+        return f"{short_repr(guess.odds)} as odds; they must be a number"
     try:
         hash(guess.sign)
     except TypeError:
-        return f"{guess.sign!r} as a sign; it must be hashable"
+        return f"{short_repr(guess.sign)} as a sign; it must be hashable"
     if guess.source is not None and not _is_source(guess.source, guess.token_id, vocabulary):
         return f"a source that token {guess.token_id} was not sampled from; it must be one probability for each token"
     return ""

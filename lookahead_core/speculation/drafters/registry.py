@@ -12,6 +12,7 @@ from lookahead_core.speculation.drafters.protocol import Drafter
 from lookahead_core.speculation.drafters.successor_drafter import SuccessorDrafter
 from lookahead_core.speculation.drafters.suffix_drafter import SuffixDrafter
 from lookahead_core.speculation.ngram_index import NgramIndex
+from lookahead_core.validation import short_repr
 
 DRAFTERS: dict[str, Callable[[NgramIndex], Drafter]] = {
     "suffix": SuffixDrafter,
@@ -31,7 +32,7 @@ def checked_drafters(value: Any) -> tuple[Any, ...]:
     drafters = (value,) if isinstance(value, str) else value
     if not isinstance(drafters, Collection):
         names = ", ".join(DRAFTERS)
-        raise ValueError(f"drafters is {value!r}, and must be a list of {names}, or of your own drafters.")
+        raise ValueError(f"drafters is {short_repr(value)}, and must be a list of {names}, or of your own drafters.")
     for drafter in drafters:
         if isinstance(drafter, type):
             raise ValueError(
@@ -39,8 +40,8 @@ def checked_drafters(value: Any) -> tuple[Any, ...]:
             )
         missing = [member for member in REQUIRED_MEMBERS if not hasattr(drafter, member)]
         if not isinstance(drafter, str) and len(missing) < len(REQUIRED_MEMBERS) and missing:
-            raise ValueError(f"drafters holds {drafter!r}, which lacks {', '.join(missing)}; see `Drafter`.")
+            raise ValueError(f"drafters holds {short_repr(drafter)}, which lacks {', '.join(missing)}; see `Drafter`.")
         if missing and drafter not in list(DRAFTERS):  # a list, because the entry may not be hashable
             names = ", ".join(DRAFTERS)
-            raise ValueError(f"drafters holds {drafter!r}, and must hold {names}, or drafters of your own.")
+            raise ValueError(f"drafters holds {short_repr(drafter)}, and must hold {names}, or drafters of your own.")
     return tuple(drafters)

@@ -170,6 +170,14 @@ def test_hostile_requests_get_a_sentence_and_a_4xx(address: str, method: str, pa
     assert http_request(address, "POST", "/api/lookahead", {"text": "The sea"})[0] == 200
 
 
+@pytest.mark.parametrize("name", ["k", "depth", "mode", "until", "odds", "temperature", "seed", "towards", "none"])
+def test_the_sentence_of_an_error_repeats_no_long_value(address: str, name: str) -> None:
+    for value in ("a " * 99_000, ["a " * 99_000] * 5, [[["long"] * 99] * 99] * 9):
+        status, answer = http_request(address, "POST", "/api/lookahead", {"text": "The sea", name: value})
+        assert 400 <= status < 500
+        assert len(answer["detail"]) < 1000
+
+
 @pytest.mark.parametrize("given", [{"doc": ""}, {"doc": "", "updated_doc": " \n"}, {"doc": "", "prompt": "Shorten."}])
 def test_an_empty_text_has_no_highlights_as_in_the_prototype(address: str, given: dict[str, str]) -> None:
     assert http_request(address, "POST", "/api/highlights", given) == (200, {"highlights": []})
