@@ -197,13 +197,13 @@ def _steps(members: Sequence[_Member]) -> Iterator[LookaheadBatchStep]:
         for member in running:
             member.run()
         yield LookaheadBatchStep(unread, 0, "", [member.state() for member in members])
-        _check(running)
+        _check(members)
         running = [member for member in running if member.engine.pending]
         if scored := [member for member in running if member.engine.rolling is None]:
             _make_pass(scored)
         for _ in _roll_out([member for member in running if member not in scored]):
             yield LookaheadBatchStep(unread, 0, "", [member.state() for member in members])
-            _check(running)
+            _check(members)
 
 
 def _roll_out(members: Sequence[_Member]) -> Iterator[None]:

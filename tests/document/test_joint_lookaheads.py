@@ -157,6 +157,16 @@ def test_another_view_of_one_document_ends_the_batch(tiny_model: Model) -> None:
         next(begun)
 
 
+def test_another_text_of_a_document_whose_lookahead_is_complete_ends_the_batch(tiny_model: Model) -> None:
+    documents = [Document(tiny_model, text) for text in TEXTS[:2]]
+    steps = lookahead_batch_steps(documents, each=[{"depth": 1}, {"depth": 6}], k=2)
+    for _ in range(4):
+        next(steps)
+    documents[0].text = "Another text"
+    with pytest.raises(LookaheadError, match="text has changed"):
+        list(steps)
+
+
 def test_wrong_options_are_refused_with_a_sentence_at_the_call(tiny_model: Model) -> None:
     documents = [Document(tiny_model, text) for text in TEXTS[:2]]
     with pytest.raises(ValueError, match="each has 1 entries for 2 documents"):
