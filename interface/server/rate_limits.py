@@ -114,10 +114,10 @@ class Pace:
         rested = now - (BURST - 1) * REQUEST_GAP
         _, turn = self._addresses.pop(address, (now, rested))
         others = next(reversed(self._addresses.values()), None)
-        alone = others is None or now - others[0] > OTHERS_WITHIN
-        turn = rested if alone else max(turn, rested)
+        is_only_address = others is None or now - others[0] > OTHERS_WITHIN
+        turn = rested if is_only_address else max(turn, rested)
         wait = max(0.0, turn - now)
-        counted = not alone and wait < LONGEST_WAIT
+        counted = not is_only_address and wait < LONGEST_WAIT
         self._addresses[address] = now, turn + REQUEST_GAP if counted else turn
         if len(self._addresses) > MOST_KEYS:
             self._addresses.popitem(last=False)

@@ -117,10 +117,10 @@ def _shape(arguments: dict[str, Any]) -> ModelShape:
     from lookahead_core.loading.default_model import DEFAULT_HUB_ID, DEFAULT_NAME
     from lookahead_core.loading.sizing import ModelShape, read_shape
 
-    given = [name for name in SHAPE if arguments[name] is not None]
-    if given and (len(given) < len(SHAPE) or "model" in arguments):
+    names = [name for name in SHAPE if arguments[name] is not None]
+    if names and (len(names) < len(SHAPE) or "model" in arguments):
         raise ModelError("Give the model, or all of --layers, --kv-heads, --head-dim and --parameters.")
-    if given:
+    if names:
         layers, heads, width, parameters = (_whole(arguments, name) for name in SHAPE)
         return ModelShape(parameters, heads, width, (None,) * layers)
     cached = Settings.from_env().cache_dir.expanduser() / DEFAULT_NAME

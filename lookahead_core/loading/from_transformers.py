@@ -146,8 +146,8 @@ def _weight_arguments(request: PretrainedSource) -> dict[str, Any]:
     """
     quantization = GgufConfig(dequantize=True) if request.gguf else request.quantization
     optional = {"quantization_config": quantization, "device_map": request.device_map}
-    given = {key: value for key, value in optional.items() if value is not None}
-    return {"dtype": request.dtype or "auto", "adapter_kwargs": {"local_files_only": request.local_only}, **given}
+    arguments = {key: value for key, value in optional.items() if value is not None}
+    return {"dtype": request.dtype or "auto", "adapter_kwargs": {"local_files_only": request.local_only}, **arguments}
 
 
 def _check_unquantized(request: PretrainedSource) -> None:

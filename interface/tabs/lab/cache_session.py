@@ -27,8 +27,8 @@ class CacheRequest(ExperimentRequest):
     @classmethod
     def checked_options(cls, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the options with the keys of LIMITS, and `precisions`; see `ExperimentRequest`."""
-        given = {"runs": 1} | dict(fields)
-        options = {name: whole(name, given.get(name), 1, most) for name, most in LIMITS.items()}
+        numbers = {"runs": 1} | dict(fields)
+        options = {name: whole(name, numbers.get(name), 1, most) for name, most in LIMITS.items()}
         return options | {"precisions": fields.get("precisions") is True}
 
 
