@@ -7,7 +7,7 @@ const TOOLBARS = '.controls, .column-head, .compare-foot';
 const CONTROLS = ':is(.controls, .column-head, .compare-foot) :is(button, input, select, textarea, summary, label), [role=tab]';
 const COVERAGE = '.cover .sum';   // its figure is what many sentences are about
 // What a figure of the branches is a part of: its sentence stands beside that, and over no row either.
-const FRAMES = '.cover, .rows';
+const FRAMES = '.cover, .rows, .branch-view .rest';
 const BUTTONS = `${CONTROLS}, ${COVERAGE}, .bar :is(button, .button)`;   // beside other figures
 const ROWS = `${BUTTONS}, .branch, .more`;
 const HEADER = '.masthead';   // its sentence stands under it, though over names of tabs: else it would be far away

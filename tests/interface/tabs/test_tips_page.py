@@ -192,6 +192,21 @@ def test_share_coverage_and_authorship_are_explained_over_no_row(visit: Visit, w
         assert page.evaluate(COVERED, TOOLBARS) == []
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (911, 512)])
+def test_the_sentence_of_everything_else_covers_no_row_at_the_end_of_a_window(
+    visit: Visit, width: int, height: int
+) -> None:
+    page, more = visit.page, visit.page.locator("#rest .more")
+    page.set_viewport_size({"width": width, "height": height})
+    more.evaluate("one => scrollTo(0, scrollY + one.getBoundingClientRect().bottom - innerHeight)")
+    page.mouse.move(0, 0)
+    more.hover()
+    expect(page.locator(".tip")).to_contain_text("Everything else: the chance")
+    assert page.evaluate(INSIDE)
+    assert page.evaluate(ROWS_COVERED) == 0
+    assert page.evaluate(COVERED, TOOLBARS) == []
+
+
 def test_the_keyboard_reaches_what_coverage_share_authorship_and_word_odds_mean(visit: Visit) -> None:
     page, tip = visit.page, visit.page.locator(".tip")
     visit.control("steer-word").fill("keeper")
