@@ -119,8 +119,8 @@ class SpeculationPage extends ExperimentPage {
   show(view, settled) {
     const all = 2 * Number(this.run?.tokens ?? 1), written = view.token_ids.length + view.plain_token_ids.length;
     const phase = view.plain_token_ids.length ? `The text without drafts: ${view.plain_token_ids.length} tokens` : `With drafts: ${view.token_ids.length} tokens`;
-    this.line.show(settled ? `${view.token_ids.length} tokens, ${view.passes.length} passes.` : phase, settled ? 'settled' : 'thinking', settled ? null : written / all);
-    if (settled) this.line.announce(words.verdictSentence(view));
+    this.line.show(settled ? words.passesSentence(view) : phase, settled ? 'settled' : 'thinking', settled ? null : written / all);
+    if (settled) this.line.announce(`${words.verdictSentence(view)} ${words.passesSentence(view)}`);
     if (!view.passes.length) return;
     const isNew = Boolean(this.found.hidden);
     this.found.hidden = false;

@@ -109,12 +109,13 @@ export const sourcesSentence = ({drafters, draft_model: small}) => [
 /** The same, and how many tokens they draft. @param {SpeculationView} view */
 export const drafterSentence = view => `${sourcesSentence(view)} A token that several drafters propose counts for each. How many tokens are drafted depends on how much longer a pass takes with one more of them. Here 3 % is assumed, so that the same run always gives the same result; when a program writes with this library, that time is measured.`;
 
-/** Whether the text is the one that the model writes without drafts, and what the drafts saved. @param {SpeculationView} view */
-export function verdictSentence({equal, token_ids: ids, passes, plain_passes: plain}) {
-  const saved = `${formatCount(ids.length, 'token')} in ${formatCount(passes.length, 'pass', 'passes')} with drafts, in ${formatNumber(plain)} without.`;
-  if (equal === null) return saved;
-  return `${equal ? 'Both texts are equal, token for token' : 'The texts differ'}: ${saved}`;
-}
+/** What the drafts saved. @param {SpeculationView} view */
+export const passesSentence = ({token_ids: ids, passes, plain_passes: plain}) =>
+  `${formatCount(ids.length, 'token')} in ${formatCount(passes.length, 'pass', 'passes')} with drafts, in ${formatNumber(plain)} without.`;
+
+/** Whether the text is the one that the model writes without drafts. @param {SpeculationView} view */
+export const verdictSentence = ({equal}) => (equal ? 'Both texts are equal, token for token.' : 'The texts differ.');
+
 
 /** How often rejection sampling accepted a drafted token, and how near the frequencies are to the odds. @param {RejectionDrawsView} view */
 export function rejectionSentence(view) {

@@ -139,7 +139,9 @@ def test_a_link_plays_the_passes_of_two_models_and_both_texts_are_equal(
 ) -> None:
     page = run(drafting, drafting_page, "prompt=The+keeper&tokens=16&suffix=false&recycled=false&model=true")
     browsers.expect(part(page, ".verdict")).to_contain_text("Equal")
-    browsers.expect(part(page, ".verdict span")).to_have_text(re.compile(r"16 tokens in \d+ passes with drafts, in 16"))
+    browsers.expect(part(page, ".verdict span")).to_have_text("Both texts are equal, token for token.")
+    saved = re.compile(r"^16 tokens in \d+ passes with drafts, in 16 without\.$")
+    browsers.expect(part(page, "> .says .sentence")).to_have_text(saved)
     passes = int(part(page, ".passes input").get_attribute("max"))
     assert 1 < passes < 16
     browsers.expect(part(page, ".passes output")).to_have_text(f"{passes} of {passes}")
@@ -241,6 +243,7 @@ def test_the_tree_stays_in_its_place_beside_play_from_pass_to_pass(
     assert width == 390 or all(one["bottom"] <= height for one in places), places
     browsers.expect(part(page, "p.legend")).to_be_in_viewport(ratio=1)
     if height == 512:
+        browsers.expect(part(page, "> .says .sentence")).to_be_in_viewport(ratio=1)
         note = part(page, ".cropped-note").bounding_box()
         words = part(page, ".initials").evaluate(
             "one => { const range = new Range(); range.selectNodeContents(one);"
