@@ -64,7 +64,7 @@ class CachePage extends ExperimentPage {
     find(shown, 'strong').textContent = verdict;
     find(shown, 'span').textContent = sentence;
     if (settled) this.line.announce(`${verdict}. ${sentence}`);
-    find(this.result, '.sums').replaceChildren(table(['Cost', 'With the cache', 'Without it', 'Ratio'], words.costRows(view)));
+    find(this.result, '.sums').replaceChildren(table(['Cost', 'With the cache', 'Without it', 'Without ÷ with'], words.costRows(view)));
     find(this.result, '.depths .wide').replaceChildren(table(words.depthHeads(view), view.steps.map(words.depthCells)));
     find(this.result, '.depths .note').textContent = words.equalNote(view);
     find(this.result, '.texts ol', HTMLOListElement).replaceChildren(...view.branches.map(text => make('li', {text})));

@@ -72,26 +72,24 @@ function duration(median, least = median, most = median) {
 }
 
 /**
- * The rows of the table of costs: what is counted, with the cache, without it, and the ratio.
+ * The rows of the table of costs: what is counted, with the cache, without it, and the second divided by the first.
  * @param {CacheView} view
  * @returns {string[][]}
  */
 export function costRows(view) {
   const last = lastRow(view), {cached_seconds: cachedTime, uncached_seconds: uncachedTime, runs} = last;
   const [median, first, each] = runs > 1 ? [`, median of ${runs} runs (shortest to longest)`, `, first of ${runs} runs`, ' in each run'] : ['', '', ''];
-  /** @type {[name: string, cached: number, uncached: number, write: (value: number) => string][]} */
-  const costs = [
-    [`Processor time${first}`, last.cached_cpu_seconds, last.uncached_cpu_seconds, duration],
-    [`Forward passes${each}`, last.cached_passes, last.uncached_passes, formatNumber],
-    [`Tokens computed${each}`, last.cached_tokens, last.uncached_tokens, formatNumber],
-    [`Energy${first}`, last.cached_joules, last.uncached_joules, value => withUnit(value, 'J')],
-  ];
+  /** @type {(name: string, cached: number, uncached: number, write: (value: number) => string) => string[]} */
+  const row = (name, cached, uncached, write) => [name, write(cached), write(uncached), times(cached, uncached)];
   return [
+    row(`Tokens computed${each}`, last.cached_tokens, last.uncached_tokens, formatNumber),
     [
       `Time${median}`, duration(cachedTime, last.cached_seconds_least, last.cached_seconds_most),
       duration(uncachedTime, last.uncached_seconds_least, last.uncached_seconds_most), times(cachedTime, uncachedTime),
     ],
-    ...costs.map(([name, cached, uncached, write]) => [name, write(cached), write(uncached), times(cached, uncached)]),
+    row(`Processor time${first}`, last.cached_cpu_seconds, last.uncached_cpu_seconds, duration),
+    row(`Forward passes${each}`, last.cached_passes, last.uncached_passes, formatNumber),
+    row(`Energy${first}`, last.cached_joules, last.uncached_joules, value => withUnit(value, 'J')),
     ['Memory of the cache', formatBytes(last.cache_bytes), 'none', '–'],
   ];
 }
@@ -103,7 +101,7 @@ export const formatBytes = bytes => (bytes < 1e6 ? withUnit(bytes / 1e3, 'KB') :
 export function depthHeads(view) {
   const {bound, compared} = lastRow(view);
   return [
-    'Depth', `Equal within ${percent(bound)}`, `Difference in % of the ${scaleName(compared)}`, 'Other likeliest tokens', 'Time with the cache', 'Time without it', 'Ratio of times',
+    'Depth', `Equal within ${percent(bound)}`, `Difference in % of the ${scaleName(compared)}`, 'Other likeliest tokens', 'Time with the cache', 'Time without it', 'Time without ÷ with',
     'Tokens with the cache', 'Tokens without it',
   ];
 }

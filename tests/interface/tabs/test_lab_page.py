@@ -106,7 +106,7 @@ def test_an_experiment_is_run_and_shown_with_verdict_costs_plots_and_tables(tiny
     assert page.locator("#lab-cache p.precisions").inner_text().startswith("In float32 and in bfloat16 ")
     assert page.locator("#lab-cache .verdict strong").inner_text() == "Yes, the cache is right"
     heads = page.locator("#lab-cache .sums thead th").all_inner_texts()
-    assert heads == ["Cost", "With the cache", "Without it", "Ratio"]
+    assert heads == ["Cost", "With the cache", "Without it", "Without ÷ with"]
     costs = {
         row.split("\t")[0]: row.split("\t")[1:]
         for row in page.locator("#lab-cache .sums tbody").inner_text().splitlines()

@@ -44,25 +44,25 @@ test('a verdict of No says at which depth the logits differ first', () => {
 
 test('the costs are those of the last depth, with their ratios', () => {
   assert.deepEqual(said(costRows(view(row(1), row(2)))), [
-    ['Time', '1 s', '4 s', '4 ×'], ['Processor time', '2 s', '8 s', '4 ×'], ['Forward passes', '2', '2', '1 ×'],
-    ['Tokens computed', '7', '24', '3.43 ×'], ['Energy', '6 J', '24 J', '4 ×'], ['Memory of the cache', '1.5 MB', 'none', '–'],
+    ['Tokens computed', '7', '24', '3.43 ×'], ['Time', '1 s', '4 s', '4 ×'], ['Processor time', '2 s', '8 s', '4 ×'],
+    ['Forward passes', '2', '2', '1 ×'], ['Energy', '6 J', '24 J', '4 ×'], ['Memory of the cache', '1.5 MB', 'none', '–'],
   ]);
-  assert.equal(costRows(view(row(1, {cached_seconds: 0})))[0][3], '–');
+  assert.equal(costRows(view(row(1, {cached_seconds: 0})))[1][3], '–');
 });
 
 test('times of several runs are medians, with the shortest and the longest', () => {
   const last = row(2, {cached_seconds_least: 0.9, cached_seconds_most: 1.25, uncached_seconds_least: 3.8, uncached_seconds_most: 4.1, runs: 3});
   const rows = said(costRows(view(row(1), last)));
-  assert.deepEqual(rows[0].slice(1), ['1 s (0.9 to 1.25)', '4 s (3.8 to 4.1)', '4 ×']);
+  assert.deepEqual(rows[1].slice(1), ['1 s (0.9 to 1.25)', '4 s (3.8 to 4.1)', '4 ×']);
   assert.deepEqual(rows.map(([name]) => name), [
-    'Time, median of 3 runs (shortest to longest)', 'Processor time, first of 3 runs', 'Forward passes in each run', 'Tokens computed in each run', 'Energy, first of 3 runs', 'Memory of the cache',
+    'Tokens computed in each run', 'Time, median of 3 runs (shortest to longest)', 'Processor time, first of 3 runs', 'Forward passes in each run', 'Energy, first of 3 runs', 'Memory of the cache',
   ]);
 });
 
 test('a short time is in milliseconds', () => {
   const short = row(2, {cached_seconds: 0.00123, cached_seconds_least: 0.00111, cached_seconds_most: 0.0025, runs: 3});
-  assert.equal(said(costRows(view(row(1), short)))[0][1], '1.23 ms (1.11 to 2.5)');
-  assert.deepEqual(costRows(view(row(1), short))[0][1].split(' '), ['1.23\u00a0ms', '(1.11', 'to\u00a02.5)']);
+  assert.equal(said(costRows(view(row(1), short)))[1][1], '1.23 ms (1.11 to 2.5)');
+  assert.deepEqual(costRows(view(row(1), short))[1][1].split(' '), ['1.23\u00a0ms', '(1.11', 'to\u00a02.5)']);
 });
 
 test('the progress says which depth of which run was computed', () => {
