@@ -441,6 +441,18 @@ def test_in_a_low_window_a_token_its_neighbours_and_five_rows_are_in_sight_and_n
 
 
 @in_a_browser
+def test_in_a_low_window_a_token_of_a_short_text_scrolls_the_page_by_less_than_three_rows(inside: Inside) -> None:
+    page = inside.page
+    page.set_viewport_size({"width": 911, "height": 512})
+    page.evaluate("scrollTo(0, 0)")
+    inside.read("The old lighthouse stood at the edge of the sea.\nNobody had climbed its stairs for years.")
+    inside.boxes.nth(4).click()
+    page.wait_for_timeout(900)
+    assert all(page.evaluate(IN_SIGHT, 4))
+    assert page.evaluate("scrollY") < 100
+
+
+@in_a_browser
 @pytest.mark.parametrize(("width", "height"), [(911, 512), (1366, 768), (390, 844)])
 def test_another_text_is_shown_from_its_beginning_and_a_chosen_token_stays_in_sight(
     inside: Inside, width: int, height: int
