@@ -440,6 +440,7 @@ def test_a_fork_is_shown_where_a_row_leaves_one_above_it(visit: Visit) -> None:
         begins = [above for above in rows[:index] if above[0] == ids[0]]
         assert sign.count() == bool(begins), index
         if begins:
+            assert sign.evaluate("one => getComputedStyle(one).maskImage").startswith('url("data:image/svg+xml')
             assert sign.get_attribute("data-tip").startswith("Fork: up to here this row is the same as row ")
             own = sign.locator("xpath=following-sibling::button").first.get_attribute("aria-label")
             (other,) = re.findall(r", a fork: here it parts from branch (\d)$", own)
