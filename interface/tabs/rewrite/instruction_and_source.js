@@ -3,7 +3,7 @@
 import {READY_INSTRUCTIONS, needsSource} from './ready_instructions.js';
 import {dispatch} from '../../web/ui/events.js';
 import {find, make} from '../../web/ui/elements.js';
-import {followHiddenText} from '../../web/ui/hidden_text.js';
+import {followHiddenText, showWholeLines} from '../../web/ui/hidden_text.js';
 
 const SETTLES = 300;   // milliseconds without a key
 const OWN = 'Your own …';
@@ -34,6 +34,7 @@ export class InstructionAndSource extends EventTarget {
     this.field.addEventListener('input', () => this.#onInput());
     this.box.addEventListener('input', () => this.#onInput());
     followHiddenText(this.box);
+    showWholeLines(this.box);
   }
 
   /** The fields of a request; null where nothing is written. */

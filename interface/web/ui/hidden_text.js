@@ -19,3 +19,11 @@ export function followHiddenText(box) {
   for (const name of ['input', 'scroll']) box.addEventListener(name, mark, {passive: true});
   new ResizeObserver(mark).observe(box);
 }
+
+/** Let a box that has been scrolled show its first line whole. At its end it stays as it is. @param {HTMLTextAreaElement} box */
+export function showWholeLines(box) {
+  box.addEventListener('scrollend', () => {
+    const {scrollTop, scrollHeight, clientHeight} = box, line = parseFloat(getComputedStyle(box).lineHeight), whole = line * Math.round(scrollTop / line);
+    if (Math.abs(whole - scrollTop) > 1 && scrollTop < scrollHeight - clientHeight - 1) box.scrollTop = whole;
+  });
+}

@@ -660,6 +660,19 @@ def test_in_a_low_window_the_first_line_of_a_source_is_not_faint(tiny: Visit) ->
     assert tiny.page.locator("#rewrite-source").evaluate("one => parseFloat(getComputedStyle(one).paddingTop)") >= 12
 
 
+def test_in_a_low_window_a_source_that_was_scrolled_is_seen_with_whole_lines(tiny: Visit) -> None:
+    page, source = tiny.page, tiny.page.locator("#rewrite-source")
+    page.set_viewport_size({"width": 911, "height": 512})
+    tiny.open_tab("Rewrite")
+    source.fill(LONG * 2)
+    for scrolled, lines in ((0, 0), (40, 1), (70, 3), (30, 1)):
+        source.evaluate("(one, to) => { one.scrollTop = to; }", scrolled)
+        page.wait_for_timeout(500)  # the lines settle after the scroll
+        top, line = source.evaluate("one => [one.scrollTop, parseFloat(getComputedStyle(one).lineHeight)]")
+        assert abs(top - line * lines) < 1, scrolled
+    source.fill("")
+
+
 def test_in_a_low_window_the_mark_of_an_example_covers_no_word_above_the_rows(tiny: Visit) -> None:
     page = tiny.page
     page.set_viewport_size({"width": 911, "height": 512})
