@@ -18,6 +18,7 @@ import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js
 import {coverPlaceOf} from '../web/ui/click_cover.js';
 import {announce, announcedIn} from '../web/ui/announce.js';
 import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
+import {waysSentence} from '../web/core/row_forks.js';
 import {focusAt, focusFirst, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {NOTHING_TYPED, editOf, replacementText} from '../web/core/row_edits.js';
 import {listenToClicks} from './clicks.js';
@@ -375,7 +376,8 @@ export class BranchView {
     for (const part of [this.cover, root]) setAttribute(part, 'data-earlier', earlier);
     const odds = otherOddsOf(state), since = state.textChanged ? 'For the text before' : odds ? `Odds of ${odds}` : 'Before the change';
     if (earlier) setText(find(this.cover, '.earlier'), since);
-    setText(find(root, '.keys-of-earlier'), earlier ? `${since}${state.status.state === 'thinking' ? ': new rows are being computed' : ''}.` : '');
+    const ways = findAll(this.rows, '[data-bracket]:not([data-bracket=passes])').length;
+    setText(find(root, '.before-keys'), earlier ? `${since}${state.status.state === 'thinking' ? ': new rows are being computed' : ''}.` : waysSentence(ways));
     setText(find(this.note, '.words'), note.sentence);
     const progress = find(this.note, '.progress'), hasProgressed = progress.textContent !== note.progress;
     setText(progress, note.progress);

@@ -166,7 +166,7 @@ export function listenToRowKeys(root, actions) {
     const button = closestTo(event, FOCUSABLE);
     if (button) moveTabStop(root, button);
     if (!button?.closest('.rows') || isInRows(event.relatedTarget)) return;
-    const said = findAll(root, '.keys-of-earlier, .keys').filter(({textContent}) => textContent);
+    const said = findAll(root, '.before-keys, .keys').filter(({textContent}) => textContent);
     setAttribute(button, 'aria-describedby', said.reverse().map(({id}) => id).join(' '));
   });
   root.addEventListener('focusout', event => {

@@ -70,7 +70,7 @@ export class ColumnView extends EventTarget {
   number(index, removable) {
     this.title.textContent = `Column ${index + 1}`;
     this.keys.id = `column-${index + 1}-keys`;
-    find(this.body, '.keys-of-earlier').id = `${this.keys.id}-of-earlier`;
+    find(this.body, '.before-keys').id = `column-${index + 1}-before-keys`;
     setAttribute(this.element, 'aria-label', `Column ${index + 1}`);
     setAttribute(this.field, 'aria-label', `Instruction of column ${index + 1}`);
     setAttribute(this.heat, 'aria-label', `Temperature of column ${index + 1}`);

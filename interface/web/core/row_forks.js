@@ -69,6 +69,12 @@ export function partingPhrase({row, piece}, {pieces, pinned}, before) {
 }
 
 /**
+ * What a screen reader says of the bracket where the focus enters the rows; empty if there is none.
+ * @param {number} ways how many rows the bracket joins
+ */
+export const waysSentence = ways => (ways ? `Fork: the text can go on here in ${formatNumber(ways)} ways.` : '');
+
+/**
  * A bracket is drawn before the rows. It joins the rows whose first tokens differ. Returns for each row which part of the bracket is
  * drawn there: its upper end ("first"), its lower end ("last"), a line with an arm to the row ("arm"), or a line without one, since
  * the row begins like one above it ("passes"). Null for rows below the lower end, and for all rows if they all begin alike.

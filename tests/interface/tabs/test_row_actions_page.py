@@ -360,9 +360,12 @@ def test_the_keys_are_named_while_the_rows_have_the_focus_and_escape_closes_the_
     expect(more).to_have_attribute("aria-expanded", "false")
 
 
-def test_the_first_focused_token_is_described_by_the_keys_and_those_that_the_arrows_reach_are_not(visit: Visit) -> None:
+def test_the_first_focused_token_is_described_by_the_fork_and_the_keys_and_those_that_the_arrows_reach_are_not(
+    visit: Visit,
+) -> None:
     write(visit)
-    keys, focus = visit.page.locator("#keys").text_content(), visit.page.locator("#branches .rows :focus")
+    fork = f"Fork: the text can go on here in {visit.rows} ways."
+    keys, focus = f"{fork} {visit.page.locator('#keys').text_content()}", visit.page.locator("#branches .rows :focus")
     press(visit, "Alt+ArrowDown")
     expect(focus).to_have_accessible_description(keys)
     for arrow in ("ArrowDown", "ArrowUp"):
@@ -373,6 +376,12 @@ def test_the_first_focused_token_is_described_by_the_keys_and_those_that_the_arr
     press(visit, "Enter")
     visit.wait_until_settled()
     expect(focus).to_have_accessible_description("")
+    visit.control("mode").select_option("every_level")
+    visit.wait_until_settled()
+    press(visit, "Alt+ArrowDown")
+    ways = visit.page.locator("#branches .branch:not(:has(.fork))").count()
+    assert 1 < ways < visit.rows
+    expect(focus).to_have_accessible_description(re.compile(rf"^Fork: the text can go on here in {ways} ways\. Keys: "))
 
 
 def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) -> None:

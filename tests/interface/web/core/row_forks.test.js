@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {bracketParts, forkOf, forkSentence, partingPhrase, samePhrase, sameRowAbove} from '../../../../interface/web/core/row_forks.js';
+import {bracketParts, forkOf, forkSentence, partingPhrase, samePhrase, sameRowAbove, waysSentence} from '../../../../interface/web/core/row_forks.js';
 
 const rowOf = (paths, revision = 1) => ({revision, pieces: paths.map(ids => ({ids: [ids].flat()}))});
 const forks = rows => rows.map((_, index) => forkOf(rows, index));
@@ -72,3 +72,6 @@ test('a bracket joins the rows that part where the text ends, past those that fo
   assert.deepEqual(bracketParts([own, own]), ['first', 'last']);
   for (const none of [[], [own], [own, fork, fork]]) assert.deepEqual(bracketParts(none), none.map(() => null));
 });
+
+test('the fork at the end of the text is spoken with the number of its ways', () =>
+  assert.deepEqual([0, 5].map(waysSentence), ['', 'Fork: the text can go on here in 5 ways.']));
