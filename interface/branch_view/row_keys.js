@@ -133,10 +133,12 @@ export function resetTabStop(root) {
  * @param {() => void} actions.leave for the keys that lead back to the text
  */
 export function listenToRowKeys(root, actions) {
-  // The list of other beginnings can be reached by Tab, since it scrolls; the focus goes on to the first of its buttons.
+  let lastOther = '';   // the token ids of the other beginning that had the focus last
+  // The list of other beginnings can be reached by Tab, since it scrolls; the focus goes on to that button, or else to the first one.
   root.addEventListener('focusin', ({target}) => {
-    const list = /** @type {Element} */ (target), first = list.matches('.others:focus-visible') && list.querySelector('button');
-    if (first) focusOn(root, first);
+    const list = /** @type {Element} */ (target), buttons = list.matches('.others:focus-visible') ? findAll(list, 'button') : [];
+    const entered = buttons.find(({dataset}) => dataset.ids === lastOther) ?? buttons[0];
+    if (entered) focusOn(root, entered);
   });
   root.addEventListener('keydown', event => {
     const node = focusedButton(root);
@@ -165,6 +167,7 @@ export function listenToRowKeys(root, actions) {
   root.addEventListener('focusin', event => {
     const button = closestTo(event, FOCUSABLE);
     if (button) moveTabStop(root, button);
+    if (button?.closest('.others')) lastOther = button.dataset.ids ?? '';
     if (!button?.closest('.rows') || isInRows(event.relatedTarget)) return;
     const said = findAll(root, '.before-keys, .keys').filter(({textContent}) => textContent);
     setAttribute(button, 'aria-describedby', said.reverse().map(({id}) => id).join(' '));

@@ -340,6 +340,8 @@ def test_the_arrows_lead_to_everything_else_and_into_its_list(visit: Visit) -> N
     press(visit, "Enter", "ArrowDown", "ArrowRight")
     expect(visit.page.locator("#branches [data-rest='1']")).to_be_focused()
     text = visit.page.locator("#branches [data-rest='1']").get_attribute("data-text")
+    press(visit, "Tab", "Shift+Tab")
+    expect(visit.page.locator("#branches [data-rest='1']")).to_be_focused()
     press(visit, "Enter")
     assert visit.text == TEXT + str(text)
 
