@@ -10,8 +10,9 @@ import {mount} from '../../branch_view/branch_view.js';
 
 const SETTLES = 300;   // milliseconds without a key
 const STEP = 0.1;      // of a temperature that an arrow key changes
-/** @param {number} temperature of columns that have none of their own */
-const heatTip = temperature => `The temperature of this column. While the field is empty, it is the one under “More settings”, now ${temperature}.`;
+/** @type {(temperature: number, isEmpty: boolean) => string} `temperature`: of columns whose field is empty */
+const heatTip = (temperature, isEmpty) => 'The temperature of this column. ' +
+  `${isEmpty ? 'The field is empty: it is' : 'Empty the field for'} the one under “More settings”, now ${temperature}.`;
 const TEXT_TIP = 'What this column’s text follows. Empty: the text goes on as it is.';
 const SAME_LETTER = 'Rows of two columns with the same letter begin with the same token.';
 
@@ -91,7 +92,7 @@ export class ColumnView extends EventTarget {
   draw(settings) {
     const {temperature = 1} = settings;
     this.heat.placeholder = String(temperature);
-    tipped(this.heatLabel, heatTip(temperature));
+    tipped(this.heatLabel, heatTip(temperature, !this.heat.value.trim()));
     this.#showTemperature();
     this.send('settings', settingsOfColumn(settings, this.column));
   }
@@ -105,7 +106,8 @@ export class ColumnView extends EventTarget {
   /** Show the rows if the field holds a temperature or nothing; else say what is wrong with it. */
   #showTemperature() {
     const {heat, isComplete, column: {temperature}} = this;
-    setAttribute(heat, 'aria-valuenow', temperature);
+    // Without it the browser reports 0 for an empty field.
+    setAttribute(heat, 'aria-valuenow', isComplete && (temperature ?? heat.placeholder));
     setAttribute(heat, 'aria-invalid', !isComplete && 'true');
     // Announced once, not with each key after it.
     this.complaint.ariaLive = this.complaint.textContent ? 'off' : 'polite';

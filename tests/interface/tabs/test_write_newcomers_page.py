@@ -275,6 +275,13 @@ def test_an_empty_temperature_of_a_column_shows_the_one_in_force(visit: Visit) -
     visit.control("temperature").fill("0.7")
     expect(heat).to_have_attribute("placeholder", "0.7")
     assert "More settings”, now 0.7." in heat.get_attribute("aria-description")
+    assert "The field is empty: it is the one" in heat.get_attribute("aria-description")
+    expect(heat).to_have_attribute("aria-valuenow", "0.7")
+    heat.fill("x")
+    assert heat.get_attribute("aria-valuenow") is None
+    heat.fill("0.5")
+    expect(heat).to_have_attribute("aria-valuenow", "0.5")
+    assert "Empty the field for the one under “More settings”, now 0.7." in heat.get_attribute("aria-description")
 
 
 def test_a_guess_takes_the_focus_and_the_result_before_it_goes(visit: Visit) -> None:
