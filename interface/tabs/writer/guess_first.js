@@ -90,11 +90,18 @@ export class GuessFirst extends EventTarget {
    */
   hidesRows(text) { return this.toggle.checked && !this.#places.has(placeOf(text)); }
 
-  /** Move the focus to the field, and bring the text into sight too if both have room. Returns whether the field is shown. */
+  /**
+   * Move the focus to the field, and bring the text into sight too if both have room. Where the field has the focus already, say that the
+   * guess comes first. Returns whether the field is shown.
+   */
   focus() {
-    const {field, draft: {box}} = this;
+    const {field, draft: {box}} = this, hadFocus = document.activeElement === field;
     field.focus({preventScroll: true});
     if (document.activeElement !== field) return false;
+    if (hadFocus && !this.#checked) {
+      this.#say('');   // or the same sentence would not be announced again
+      this.#say(GUESS_FIRST);
+    }
     field.scrollIntoView({block: 'nearest'});
     if (field.getBoundingClientRect().bottom - box.getBoundingClientRect().top < innerHeight) box.scrollIntoView({block: 'nearest'});
     return true;

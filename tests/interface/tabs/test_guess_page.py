@@ -54,6 +54,10 @@ def test_a_guess_is_scored_and_shows_the_rows(visit: Visit) -> None:
     visit.page.locator("#document textarea").focus()
     visit.page.keyboard.press("Alt+ArrowDown")
     expect(visit.page.locator("#guess")).to_be_focused()
+    visit.listen(".guess-said")
+    for _ in range(2):
+        visit.page.keyboard.press("Alt+ArrowDown")
+    assert visit.page.evaluate("spoken") == [HIDDEN, HIDDEN], "there are no rows that it could lead to"
     visit.page.keyboard.type("time")
     visit.page.keyboard.press("Enter")
     said = visit.page.locator(".guess-said")
