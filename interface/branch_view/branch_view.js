@@ -25,7 +25,7 @@ import {listenToClicks} from './clicks.js';
 import {listenToHolds} from '../web/ui/holds.js';
 import {markAwaited, markInert, markPrefetched, nameRows, paintRows} from './paint_rows.js';
 import {EXAMPLE_IS_FIXED, nextWordEnd} from '../web/core/choice.js';
-import {quotedText} from '../web/core/figures_and_labels.js';
+import {quotedText, spokenSentence} from '../web/core/figures_and_labels.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {CHOICES, targetOf} from './targets.js';
 
@@ -387,6 +387,7 @@ export class BranchView {
     const ban = find(this.note, '.ban'), label = this.#banLabel();
     ban.hidden = !label;
     setText(ban, label);
+    setAttribute(ban, 'aria-label', spokenSentence(label));
     find(this.note, '.change').hidden = !note.editable || !this.#isEditable;
     // A column of Compare says only what concerns it alone: the panel announces the rows, the page's branch view all else.
     const isSaid = !this.root.closest('.columns') || state.awaited !== null || saysRefusal(state);

@@ -17,6 +17,7 @@ import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
 import {hereIn} from '../../web/core/tree_moves.js';
 import {layoutInArea} from '../../web/core/tree_layout.js';
 import {sessionTree} from '../../web/core/session_tree.js';
+import {spokenSentence} from '../../web/core/figures_and_labels.js';
 import {setTip} from '../../web/ui/tips.js';
 import {SteepMoves} from '../../web/ui/steep_moves.js';
 import {LOW} from '../../web/ui/window_sizes.js';
@@ -354,6 +355,7 @@ export class TreeView extends EventTarget {
     const ban = find(this.panel, '.tree-ban'), label = this.branches.branchView.banLabel();
     ban.hidden = !label || this.#hasBanned;
     setText(ban, label);
+    setAttribute(ban, 'aria-label', spokenSentence(label));
   }
 
   /**

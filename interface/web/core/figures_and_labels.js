@@ -156,12 +156,19 @@ export function spokenText(text) {
 /** @param {string} text */
 export const spokenQuote = text => `“${spokenText(text.trim() ? text.replace(/^ +| +$/g, '') : text)}”`;
 
+/** @type {Record<string, string>} */
+const UNSEEN = {'↵': '\n', '␍': '\r', '⇥': '\t', '␣': ' '};
+
+/** The text of which `visibleText` has made another one by signs. @param {string} text */
+const withoutVisibleSigns = text =>
+  text.replace(/↵×(\d+)/g, (_, count) => '↵'.repeat(Number(count))).replace(/[↵␍⇥␣]/g, sign => UNSEEN[sign]);
+
 /**
  * A sentence as a screen reader is to say it: quoted signs by their names, and in words that a word may be longer.
  * @param {string} sentence
  */
 export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/g, (_, /** @type {string} */ text) =>
-  (/.…$/.test(text) ? `${spokenQuote(text.slice(0, -1))} or a longer word` : spokenQuote(text)));
+  (/.…$/.test(text) ? `${spokenQuote(withoutVisibleSigns(text.slice(0, -1)))} or a longer word` : spokenQuote(withoutVisibleSigns(text))));
 
 /**
  * Whether the word of a possible continuation may be longer: nothing is known of the word, or only a bound of its odds.

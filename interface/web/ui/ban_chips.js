@@ -1,7 +1,7 @@
 // The banned tokens as chips; a click on a chip lifts its ban.
 /** @import {BannedToken} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
-import {spokenQuote, visibleText} from '../core/figures_and_labels.js';
+import {spokenQuote, spokenSentence, visibleText} from '../core/figures_and_labels.js';
 import {findAll, make} from './elements.js';
 import {closestTo, dispatch, onDetail} from './events.js';
 
@@ -83,7 +83,7 @@ export class BanChips extends EventTarget {
     this.element.hidden = !this.#list.length;
     this.element.replaceChildren('Never:', ...this.#list.map(({id, text}) => {
       const word = visibleText(text.trim() || text), title = `“${word}” is left out, also where a longer word begins with it; other tokens may still spell such a word. Click to offer it again.`;
-      const chip = make('button', {ariaLabel: `Never ${spokenQuote(text)}: offer it again`, title}, make('span', {className: 'word', text: word}), ' ×');
+      const chip = make('button', {ariaLabel: `Never ${spokenQuote(text)}: offer it again`, title, ariaDescription: spokenSentence(title)}, make('span', {className: 'word', text: word}), ' ×');
       chip.dataset.id = String(id);
       return chip;
     }));
