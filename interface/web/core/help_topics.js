@@ -87,7 +87,7 @@ const WRITE_WORDS = {...WORDS, lines: [
 /** @type {Topic} */
 const TREE_KEYS = {title: 'In the tree', isOfKeys: true, lines: [
   ['← → ↑ ↓', 'go back, go on, and from branch to branch; to the last node on the right with End'],
-  ['Enter', 'insert the text up to the node that has the focus; with Session, go back to an earlier one'],
+  ['Enter', 'insert the text up to the node that has the focus; with Session, go back to an earlier one, or to the text before one that was only seen'],
   ['+ − 0', 'zoom in, zoom out, show all; so does Ctrl with the wheel'],
 ]};
 
