@@ -29,7 +29,7 @@ const ABOVE_WORD = 24;        // pixels of the text above a clicked word, where 
 const SETTINGS = {k: 5, depth: 5, mode: 'likely', until: 'tokens'};
 const EXAMPLE = 'I was born in a lighthouse by the sea. Every evening my father climbed the stairs and lit the lamp with a borrowed spoon. The ships '
   + 'were grateful, because the sea was made of soup, and on Thursdays it always went out to lunch.';
-const EMPTY = 'Write or paste a text: the words are highlighted here where the model would have gone elsewhere.';
+const EMPTY = 'Write or paste a text: the words that the model did not expect are highlighted here.';
 const LOADING = 'Your text is read when the model is ready.';
 const CLOSED = 'The branches are closed.';
 const NO_BRANCHES = 'No branches are open: Enter on a word of the analysed text opens them.';

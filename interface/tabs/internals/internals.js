@@ -24,9 +24,9 @@ const FIRST_ROWS = 5;       // of the table: in a low window they are seen toget
 const SETTINGS = {k: 1, depth: 1};
 const EXAMPLE = 'A naïve fox 🦊 said: “Antidisestablishmentarianism!”\nThen it went home.';
 const EXAMPLE_CONVERSATION = [{role: 'user', content: 'What colour is the sea?'}, {role: 'assistant', content: 'The sea is'}];
-const EMPTY = 'Write something: its tokens are shown here, and what the model thought at each.';
+const EMPTY = 'Write something: its tokens are shown here, and how likely the model found each.';
 const NO_CONVERSATION = 'There is no conversation in “Type assistant” yet.';
-const LOADING = 'Your text is looked into when the model is ready.';
+const LOADING = 'Your text is analysed when the model is ready.';
 
 /** @param {ComponentArguments} component */
 export async function start({server}) {

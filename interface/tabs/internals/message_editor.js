@@ -10,7 +10,7 @@ const NEXT_ROLE = {system: 'user', user: 'assistant', assistant: 'user'};
 const FIRST = [{role: 'user', content: ''}, {role: 'assistant', content: ''}];
 /** @param {number} number */
 const REMOVED = number => `Message ${number} was removed.`;
-const REPLACED = 'Other messages are here now.';
+const REPLACED = 'The messages were replaced.';
 
 /** Event: `change`, when the messages change. */
 export class MessageEditor extends EventTarget {

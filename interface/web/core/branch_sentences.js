@@ -36,10 +36,10 @@ const continuesWord = ({given, rows}) => rows.some(({pieces: [first]}) => contin
  * Empty if no row continues the word.
  * @param {Pick<DrawnView, 'given'> & Drawn} drawn
  */
-const unfinishedClause = drawn => (continuesWord(drawn) ? ', after all that you typed: your last word may still go on' : '');
+const unfinishedClause = drawn => (continuesWord(drawn) ? ', after your text with the unfinished word at its end' : '');
 
 /** What ≤ means before the share of a row: see `nucleus` in reheated_odds.js. */
-export const AT_MOST = '≤: at most so much. Top-p keeps more tokens here than the 64 likeliest, and the page knows the odds of those alone.';
+export const AT_MOST = '≤ means at most. Top-p keeps more than the 64 likeliest tokens here, and the page knows only the odds of those 64.';
 const WORDS_REFUSED = 'Figures and order are those of tokens: word odds need temperature 1 and top-p 1.';
 
 /**

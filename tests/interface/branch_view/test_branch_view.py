@@ -844,8 +844,8 @@ def test_a_figure_that_is_only_a_bound_says_so(bench: Bench) -> None:
     assert all(figure.startswith("≤") for figure in bench.all(".branch .share .figure"))
     row = bench.page.locator(".branch").first
     assert "at most\u00a0" in str(row.get_attribute("aria-label"))
-    assert "≤: at most so much" in str(row.locator(".share").get_attribute("data-tip"))
-    assert "≤: at most so much" in bench.page.locator(".note .words").inner_text()
+    assert "≤ means at most." in str(row.locator(".share").get_attribute("data-tip"))
+    assert "≤ means at most." in bench.page.locator(".note .words").inner_text()
     assert bench.page.locator("#coverage .held").inner_text().startswith("≤")
     assert bench.page.locator("#rest .figure").inner_text().startswith("≥")
 

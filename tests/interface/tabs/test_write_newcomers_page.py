@@ -85,7 +85,7 @@ def test_beside_settings_without_effect_on_the_example_stands_that_they_need_a_t
     visit.page.locator("#controls summary").click()
     hint = visit.page.locator("#controls .example-hint")
     expect(hint).to_be_visible()
-    assert hint.inner_text() == "Show, Odds of, Steer by a word and Guess first: once you write."
+    assert hint.inner_text() == "Show, Odds of, Steer by a word and Guess first can be used once you write."
     note = visit.page.locator("#branches .note .words")
     expect(note).to_contain_text("Choose a token to begin")
     before = top(visit, "#mode")

@@ -663,7 +663,7 @@ def test_a_partly_typed_word_or_spaces_stay_and_the_probabilities_say_so(default
     default_visit.type(text)
     default_visit.wait_until_settled()
     told = default_visit.page.locator("#branches .note .words").inner_text()
-    assert ("your last word may still go on" in told) == (not text.endswith(" "))
+    assert ("with the unfinished word at its end" in told) == (not text.endswith(" "))
     inserted = accept(default_visit, 0, 0)
     assert default_visit.text == text + inserted
     # After several spaces between words, the model predicts more spaces.

@@ -85,7 +85,7 @@ test('at another temperature, odds are said to be those of tokens, also where ro
 test('a column says what ≤ before a share means', () => {
   const rows = [{pieces: [{text: 'house'}]}], drawn = {given: ' light', rows, wanted: {mode: 'likely', temperature: 0.5}};
   assert.equal(words.columnRemarks(drawn), '');
-  assert.match(words.columnRemarks({...drawn, rows: [{...rows[0], share: {p: 0.1, bound: true}}]}), /^≤: at most so much\./);
+  assert.match(words.columnRemarks({...drawn, rows: [{...rows[0], share: {p: 0.1, bound: true}}]}), /^≤ means at most\./);
 });
 
 test('a column says which rows temperature 0 or top-p leaves out, and that these can be clicked', () => {
@@ -105,7 +105,7 @@ test('a first row that goes on from a click, though others are likelier, says wh
 test('where top-p keeps more tokens than are known, it is said what ≤ means', () => {
   const drawn = {firsts: true, given: '', count: 1, without: [], wanted: {mode: 'likely', odds: 'tokens', k: 1, top_p: 0.9}};
   const summary = share => words.summarySentence({state: 'settled'}, {...drawn, rows: [{pieces: [{text: 'house'}], share}]});
-  assert.match(summary({p: 0.1, bound: true}), /top-p 0\.9\. ≤: at most so much\. Top-p keeps more tokens/);
+  assert.match(summary({p: 0.1, bound: true}), /top-p 0\.9\. ≤ means at most\. Top-p keeps more than/);
   assert.doesNotMatch(summary({p: 0.1}), /≤/);
 });
 
@@ -187,7 +187,7 @@ test('the summary says which odds the shares are', () => {
   assert.equal(caption(), `A row’s share is the chance that its part in bold comes next: a token, as the model gives it. ${CHOOSE}`);
   assert.equal(caption({firsts: false}), `A row’s share is the chance that its part in bold comes next: all up to where it differs from the other rows, as the model gives it. ${CHOOSE}`);
   const first = 'A row’s share is the chance that its part in bold comes next: a token, as the model gives it';
-  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after all that you typed: your last word may still go on. ${CHOOSE}`);
+  assert.equal(caption({given: 'lig', rows: [{pieces: [{text: 'ht'}]}]}), `${first}, after your text with the unfinished word at its end. ${CHOOSE}`);
   assert.equal(caption({given: 'and', rows: [{pieces: [{text: ' a'}]}]}), `${first}. ${CHOOSE}`);
 });
 
