@@ -2,10 +2,11 @@
 /** @import {BranchViewElement, Column, DrawnRow, RowSettings, View} from '../../web/core/types.d.ts' */
 /** @import {FirstElsewhere} from '../../web/core/compared_columns.js' */
 import {MOST_INSTRUCTION, MOST_TEMPERATURE, elsewhereSentence, settingsOfColumn, temperatureComplaint, temperatureFrom} from '../../web/core/compared_columns.js';
-import {childrenOf, find, findAll, make, setAttribute, setSpokenText, setText, spokenAs} from '../../web/ui/elements.js';
+import {find, findAll, make, setAttribute, setSpokenText, setText, spokenAs} from '../../web/ui/elements.js';
 import {dispatch} from '../../web/ui/events.js';
 import {columnRemarks} from '../../web/core/branch_sentences.js';
 import {formatPercent, quotedText, spokenQuote, spokenSentence} from '../../web/core/figures_and_labels.js';
+import {setTip} from '../../web/ui/tips.js';
 import {mount} from '../../branch_view/branch_view.js';
 
 const SETTLES = 300;   // milliseconds without a key
@@ -43,7 +44,9 @@ export class ColumnView extends EventTarget {
     this.remarks = make('p', {className: 'remarks'});
     this.elsewhere = make('ul', {className: 'elsewhere'});
     this.title = make('strong', {className: 'column-name'});
-    const head = make('div', {className: 'column-head'}, this.title, this.heatLabel, this.removal, tipped(make('label', {className: 'said'}, this.field), TEXT_TIP), this.complaint);
+    const said = make('label', {className: 'said'}, this.field);
+    setTip(said, TEXT_TIP);
+    const head = make('div', {className: 'column-head'}, this.title, this.heatLabel, this.removal, said, this.complaint);
     this.body = make('div', {className: 'column-body'}, ...parts.map(part => part.cloneNode(true)));
     this.element = make('section', {className: 'compared'}, head, this.body, this.remarks, this.elsewhere);
     for (const node of findAll(this.body, '[id], [aria-controls]')) for (const name of ['id', 'aria-controls', 'data-view']) node.removeAttribute(name);
@@ -92,7 +95,7 @@ export class ColumnView extends EventTarget {
   draw(settings) {
     const {temperature = 1} = settings;
     this.heat.placeholder = String(temperature);
-    tipped(this.heatLabel, heatTip(temperature, !this.heat.value.trim()));
+    setTip(this.heatLabel, heatTip(temperature, !this.heat.value.trim()));
     this.#showTemperature();
     this.send('settings', settingsOfColumn(settings, this.column));
   }
@@ -165,15 +168,4 @@ export class ColumnView extends EventTarget {
 
   /** The column is removed: nothing of it may follow. */
   stop() { clearTimeout(this.#timer); }
-}
-
-/**
- * Give a control its sentence: shown on hover and focus, and read by screen readers.
- * @param {HTMLElement} label
- * @param {string} tip
- */
-function tipped(label, tip) {
-  label.dataset.tip = tip;
-  for (const control of childrenOf(label)) control.setAttribute('aria-description', tip);
-  return label;
 }

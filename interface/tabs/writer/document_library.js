@@ -3,7 +3,8 @@
 // Events: `state` {state, sentence} (saved, saving, unsaved), `copied` {sentence}, `forgotten`.
 /** @import {DocumentCard, DocumentFields, DocumentRecord} from '../../web/core/types.d.ts' */
 import {DocumentStore, VersionConflict} from './document_store.js';
-import {OtherTabs, newId} from './other_tabs.js';
+import {OtherTabs} from './other_tabs.js';
+import {randomId} from '../../web/net/requests.js';
 import {columnInstructions} from '../../web/core/compared_columns.js';
 import {cardOf, copyName, titleOf} from './document_titles.js';
 import {dispatch} from '../../web/ui/events.js';
@@ -66,7 +67,7 @@ export class DocumentLibrary extends EventTarget {
    */
   begin(name = '') {
     this.flush();
-    this.current = {id: newId(), name, created: Date.now(), edited: Date.now(), version: undefined, stored: false};
+    this.current = {id: randomId(), name, created: Date.now(), edited: Date.now(), version: undefined, stored: false};
     this.#claim = Promise.resolve();
     this.tabs.hold(this.current.id);
   }
@@ -157,7 +158,7 @@ export class DocumentLibrary extends EventTarget {
    * @returns {Promise<string>} its id
    */
   async keep(fields, name = '') {
-    const id = newId(), now = Date.now();
+    const id = randomId(), now = Date.now();
     const record = {...fields, id, name, created: now, edited: now, version: 1};
     await this.store.write(record, cardOf(record)).catch(error => this.#refused(error));
     return id;
@@ -293,7 +294,7 @@ export class DocumentLibrary extends EventTarget {
   /** @param {OpenDocument} current @param {string} why */
   #becomeCopy(current, why) {
     const known = titleOf({name: current.name, text: this.snapshot().text});
-    Object.assign(current, {id: newId(), name: copyName(known), version: undefined, stored: false});
+    Object.assign(current, {id: randomId(), name: copyName(known), version: undefined, stored: false});
     if (current === this.current) this.tabs.hold(current.id);
     dispatch(this, 'copied', {sentence: `“${known}” ${why}, so this is a copy of it.`});
   }

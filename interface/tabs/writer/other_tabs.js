@@ -1,9 +1,8 @@
 // Messages between the tabs of this browser on this page: which tab has which document open.
+import {randomId} from '../../web/net/requests.js';
+
 const CHANNEL = 'lookahead';
 const ANSWER_TIME = 150;   // milliseconds
-
-/** A random id of a document or a tab. */
-export const newId = () => [...crypto.getRandomValues(new Uint8Array(12))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
 function openChannel() {
   try {
@@ -15,7 +14,7 @@ function openChannel() {
 
 /** This tab among the others. */
 export class OtherTabs {
-  #me = newId();
+  #me = randomId();
   #channel = openChannel();
   /** @type {string | null} */
   #open = null;       // the document that is open here

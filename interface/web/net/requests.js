@@ -13,7 +13,8 @@ const GOES_ON = 'The page then goes on by itself.';
 const SILENT = 'The server does not answer. Your text is safe here; trying again …';
 const SIGNED_OUT = 'You are no longer signed in. Reload the page and sign in; your text is kept.';
 
-const randomId = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
+/** A random id of a page, a document or a tab of the browser. */
+export const randomId = () => [...crypto.getRandomValues(new Uint8Array(16))].map(byte => byte.toString(16).padStart(2, '0')).join('');
 
 /**
  * The same promise, rejected if it takes longer than so many milliseconds.

@@ -190,5 +190,5 @@ export function explain(element, tip) {
  */
 export function setTip(label, tip) {
   label.dataset.tip = tip;
-  label.querySelector('input, select')?.setAttribute('aria-description', tip);
+  label.querySelector('input, select, textarea')?.setAttribute('aria-description', tip);
 }
