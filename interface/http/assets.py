@@ -25,6 +25,8 @@ UNKNOWN_SCRIPT = "There is no such script."
 OTHER_VERSION = "This script belongs to another version of the page. Reload the page."
 PAGE_FILES = (".css", ".html", ".py")
 """Endings of files that are no scripts and change the page."""
+EARLY_KEYS = "web/ui/early_keys.js"
+"""The script that runs before the page is drawn."""
 HASH_LENGTH = 16
 """Hexadecimal digits of the SHA-256 hash that are part of an address."""
 
@@ -102,9 +104,13 @@ def on_load(module: str, function: str) -> str:
 
 
 def head() -> str:
-    """Return HTML for the page's `<head>`: a `modulepreload` link per script, so that browsers fetch them early."""
+    """Return HTML for the page's `<head>`: the script that keeps early keys, and a `modulepreload` link per script.
+
+    The links let browsers fetch the scripts early.
+    """
     files = scripts()
-    return "\n".join(f'<link rel="modulepreload" href=".{files.address(name)}">' for name in files.contents)
+    first = f'<script type="module" src=".{files.address(EARLY_KEYS)}"></script>'
+    return "\n".join([first, *(f'<link rel="modulepreload" href=".{files.address(name)}">' for name in files.contents)])
 
 
 def route() -> Route:

@@ -14,6 +14,7 @@ import {decodeLink, isLink} from './document_link.js';
 import {downloadFile} from '../../web/ui/elements.js';
 import {afterPaint, onDetail} from '../../web/ui/events.js';
 import {linkName, titleOf} from './document_titles.js';
+import {replaceInTextBox} from '../../web/ui/text_box_writing.js';
 
 const TREE_TIMEOUT = 3000;   // milliseconds that an export waits for the tree
 /** The exports of who wrote what, by the ending of their files. */
@@ -289,10 +290,18 @@ export class DocumentKeeper {
   }
 
   /**
-   * Keep what was typed before anything was open: in the last document if that is empty, else in a new one.
+   * Keep what was typed before anything was open: at the end of the last document if it is empty or this tab had it open, else in a
+   * new one.
    * @param {DocumentRecord | null} record the last document
    */
   #keepTyped(record) {
+    if (record?.text && this.library.wasOpen(record.id)) {
+      const {text, box} = this.draft;
+      this.#open(record);
+      replaceInTextBox(box, {start: box.value.length, removed: '', inserted: text});
+      this.draft.sync();
+      return;
+    }
     if (record && !record.text) this.library.open(record);
     else this.library.begin();
     this.library.changed();

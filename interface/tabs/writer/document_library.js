@@ -100,6 +100,9 @@ export class DocumentLibrary extends EventTarget {
     return null;
   }
 
+  /** Whether this tab had a document open before it was loaded again. @param {string} id */
+  wasOpen(id) { return orNull(() => sessionStorage.getItem(KEY)) === id; }
+
   /** The open document has changed. */
   changed() {
     if (!this.current) return;

@@ -12,6 +12,7 @@ import {ViewChoice} from './view_choice.js';
 import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
 import {WRITE_TOPICS} from '../../web/core/help_topics.js';
 import {topicElements} from '../../web/ui/help.js';
+import {earlyKeys} from '../../web/ui/early_keys.js';
 import {find, make, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {MODES, settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
@@ -19,23 +20,28 @@ import {dispatch, onDetail} from '../../web/ui/events.js';
 import {placeControls} from '../../web/ui/controls_position.js';
 import {FINGER, LOW} from '../../web/ui/window_sizes.js';
 import {pageElements} from '../../web/ui/page_elements.js';
+import {tabOfReload} from '../../web/ui/tab_links.js';
 
 const GREY_TEXT_HIDDEN = 'The grey text comes back when the text changes. Tab now leaves the box.';
 const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads past the settings to the field of your guess.';
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {
-  const {box} = await pageElements({box: '#document textarea'});
-  if (takesKeysAtStart()) box.focus({preventScroll: true});
+  const {box} = await pageElements({box: '#document textarea'}), keys = earlyKeys();
+  if (takesKeysAtStart()) {
+    box.focus({preventScroll: true});
+    /** @type {HTMLTextAreaElement} */ (box).value += keys;
+  }
   const page = await pageElements({sheet: '.writer', controls: '#controls', branches: '#branches', tree: '#tree', compare: '#compare'});
   await new WriterTab(page, server, props.value || {}).start();
 }
 
 /**
- * Whether the text field gets the focus as soon as it is drawn. With a screen keyboard it does not, which would open; nor where the
- * address names a text or a tab, or something else has the focus.
+ * Whether the text field gets the focus, and the keys pressed before, as soon as it is drawn. With a screen keyboard it does not, which
+ * would open; nor where the address names a text or a tab, a reload opens another tab, or something else has the focus.
  */
-const takesKeysAtStart = () => !location.hash && document.activeElement === document.body && !matchMedia(FINGER).matches;
+const takesKeysAtStart = () =>
+  !location.hash && [null, 'write'].includes(tabOfReload()) && document.activeElement === document.body && !matchMedia(FINGER).matches;
 
 class WriterTab {
   /**

@@ -23,6 +23,8 @@ export function addressAfterClick(fragment, clicked, isInner) {
 }
 
 const STORED = 'lookahead:kept:tab';   // the open tab, in the browser's tab: a reload opens it again
+/** The name of the tab that a reload opens again, in lower case; null if there is none, or the address names something. */
+export const tabOfReload = () => (location.hash ? null : orNull(() => sessionStorage.getItem(STORED)));
 const PATIENCE = 60_000;   // milliseconds until a tab is mounted, on a slow computer
 const TURN = 20;           // milliseconds between two looks for it
 
@@ -37,7 +39,7 @@ export async function openLinkedTabs() {
   // Gradio opens a tab by its keys without a click.
   document.addEventListener('keyup', event => { if (event.isTrusted && event.key !== 'Tab') afterPaint(nameFocusedTab); });
   document.addEventListener('click', followWithinPage);
-  const kept = location.hash ? null : orNull(() => sessionStorage.getItem(STORED));
+  const kept = tabOfReload();
   addEventListener('pagehide', keepTab);
   await (kept ? openTab(kept, () => !location.hash) : openTabs());
 }

@@ -232,8 +232,8 @@ def test_a_notice_does_not_cover_the_field_of_the_instruction(tab: Tab) -> None:
 
 
 def test_text_typed_before_the_scripts_load_is_never_lost(context: Any, address: str) -> None:
-    page = context.new_page()
     for typed in ("early bird", "the second"):
+        page = context.new_page()
         page.goto(address)
         page.locator("#document textarea").fill(typed)
         page.evaluate(MOUNT)
@@ -250,6 +250,23 @@ def test_text_typed_before_the_scripts_load_is_never_lost(context: Any, address:
     page.evaluate(MOUNT)
     assert tab.text == "from a link"
     assert sorted(tab.names()) == ["early bird", "from a link (from a link)", "the second", "typed again"]
+
+
+@pytest.mark.parametrize("has_focus", [True, False])
+def test_text_typed_while_a_tab_loads_again_goes_to_the_end_of_its_document(tab: Tab, has_focus: bool) -> None:
+    tab.type("The keeper")
+    tab.page.keyboard.press("Home")
+    tab.save()
+    tab.page.reload()
+    tab.type(" saw")
+    if not has_focus:
+        tab.get("document.activeElement.blur()")
+    tab.page.evaluate(MOUNT)
+    assert tab.text == "The keeper saw"
+    assert tab.get("paper.draft.caret") == len(tab.text)
+    assert len(tab.names()) == 1
+    tab.find("#undo").click()
+    assert tab.text == "The keeper"
 
 
 @pytest.mark.parametrize("width", [1280, 390])

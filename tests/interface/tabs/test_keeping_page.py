@@ -15,7 +15,7 @@ import pytest
 from interface.server.error_sentences import UNEXPECTED
 from lookahead_core import Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit, expect
+from tests.support.browser import PATIENCE, Visit, expect, importing
 from tests.support.witness import around, packed, rows_of, talker, unpacked
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -251,6 +251,26 @@ def test_a_reload_inside_a_word_loses_no_key(visit: Visit) -> None:
     until_there(visit)
     assert visit.text == "The old kee"
     visit.wait_until_settled()
+
+
+@pytest.mark.parametrize("open_tab", ["Write", "Highlights"])
+def test_keys_pressed_while_the_page_loads_again_are_for_the_open_tab(visit: Visit, open_tab: str) -> None:
+    write(visit)
+    saved(visit)
+    visit.open_tab(open_tab)
+    held: list[Any] = []
+    visit.page.route("**/tabs/writer/writer.js", lambda route: held.append(route))  # it gives the text field the focus
+    visit.page.reload(wait_until="commit")
+    visit.page.wait_for_selector("script[src*=early_keys]", state="attached")
+    visit.page.evaluate(importing("import('/lookahead/web/ui/early_keys.js').then(() => null)"))
+    visit.page.keyboard.type(" saw Xx")
+    for key in ("Backspace", "Backspace", "Control+b", "Shift", "Enter", "I"):
+        visit.page.keyboard.press(key)
+    for route in held:
+        route.continue_()
+    visit.page.wait_for_function(browsers.STARTED)
+    expect(visit.page.get_by_role("tab", name=open_tab, exact=True)).to_have_attribute("aria-selected", "true")
+    expect(visit.page.locator("#document textarea")).to_have_value(TEXT + (" saw \nI" if open_tab == "Write" else ""))
 
 
 @pytest.fixture(scope="module")
