@@ -15,6 +15,7 @@ import {downloadFile} from '../../web/ui/elements.js';
 import {afterPaint, onDetail} from '../../web/ui/events.js';
 import {linkName, titleOf} from './document_titles.js';
 import {replaceInTextBox} from '../../web/ui/text_box_writing.js';
+import {FINGER} from '../../web/ui/window_sizes.js';
 
 const TREE_TIMEOUT = 3000;   // milliseconds that an export waits for the tree
 /** The exports of who wrote what, by the ending of their files. */
@@ -180,6 +181,7 @@ export class DocumentKeeper {
       const free = name || found.text.trim() ? await this.library.freeName(title) : title;
       this.#openFields(withoutUnknown(found, unknown), free === title ? name : free);
       this.notice.show(`“${file.name}” is open, as a document of its own.`);
+      if (!matchMedia(FINGER).matches) this.draft.box.focus();
       if (unknown.length) this.offer(sayInstructions(unknown), () => this.#useInstructions(found, unknown), done);
       else done();
     } catch (error) {

@@ -142,6 +142,10 @@ class Tab:
         self.page.keyboard.press("Escape")
         return list(found)
 
+    def choose_new(self) -> None:
+        self.find("#documents").click()
+        self.find("#new-document").click()
+
     def choose(self, name: str, button: str | None = None) -> None:
         """A row of the documents: open it, or press one of its buttons."""
         self.find("#documents").click()
@@ -440,23 +444,25 @@ def test_a_document_in_a_second_tab_is_a_copy_and_says_so(tab: Tab) -> None:
     assert tab.text == "Shared still"
 
 
+CHANGE_ELSEWHERE = """new Promise(resolve => {
+  const opening = indexedDB.open('lookahead', 1);
+  opening.onsuccess = () => {
+    const transaction = opening.result.transaction(['records', 'cards'], 'readwrite');
+    for (const name of ['records', 'cards']) {
+      const store = transaction.objectStore(name), all = store.getAll();
+      const theirs = {text: 'Theirs', title: 'Theirs', version: 99};
+      all.onsuccess = () => all.result.forEach(found => store.put({...found, ...theirs}));
+    }
+    transaction.oncomplete = () => { opening.result.close(); resolve(); };
+  };
+})"""
+"""Stores a later version of each document, as another tab would."""
+
+
 def test_a_document_changed_in_another_tab_is_saved_as_a_copy(tab: Tab) -> None:
     tab.type("Mine")
     tab.save()
-    tab.get(
-        """new Promise(resolve => {
-          const opening = indexedDB.open('lookahead', 1);
-          opening.onsuccess = () => {
-            const transaction = opening.result.transaction(['records', 'cards'], 'readwrite');
-            for (const name of ['records', 'cards']) {
-              const store = transaction.objectStore(name), all = store.getAll();
-              const theirs = {text: 'Theirs', title: 'Theirs', version: 99};
-              all.onsuccess = () => all.result.forEach(found => store.put({...found, ...theirs}));
-            }
-            transaction.oncomplete = () => { opening.result.close(); resolve(); };
-          };
-        })"""
-    )
+    tab.get(CHANGE_ELSEWHERE)
     tab.type(" too")
     tab.save()
     assert tab.text == "Mine too"
@@ -578,6 +584,16 @@ BAD_FILES = {
     "binary": ("x.txt", b"\x00\x01\x02", "not a text in UTF-8"),
     "empty": ("x.json", b"", "broken"),
 }
+
+
+@pytest.mark.parametrize("has_mouse", [True, False])
+def test_the_text_of_a_file_has_the_focus_where_no_screen_keyboard_would_open(tab: Tab, has_mouse: bool) -> None:
+    if not has_mouse:
+        tab.get("void (window.matchMedia = query => ({matches: query === '(hover: none)'}))")
+    tab.find("#import input").focus()
+    tab.bring("x.txt", "The sea", "text/plain")
+    assert tab.text == "The sea"
+    expect(tab.find("#document textarea" if has_mouse else "#import input")).to_be_focused()
 
 
 def test_an_unreadable_file_gets_a_sentence_and_changes_nothing(tab: Tab) -> None:
