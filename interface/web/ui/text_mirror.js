@@ -104,21 +104,16 @@ export class TextMirror {
   /** @param {string} kind of the change */
   #changed(kind) {
     if (kind !== 'caret') this.#ghost = '';
-    this.#moved(kind === 'load' ? 0 : COUNT_SETTLES);
+    if (kind === 'load') this.#paintCount();   // the count of the text before is no count of this one
+    this.#moved();
   }
 
-  /** @param {number} [wait] milliseconds until the words are counted */
-  #moved(wait = COUNT_SETTLES) {
+  #moved() {
     // The browser scrolls to the caret only in a box that has the focus, and leaves the padding below the last line out of sight.
     this.#scrollsToEnd = this.draft.caret === this.draft.text.length && !this.draft.selected;
     this.#paintSoon();
-    this.#countSoon(wait);
-  }
-
-  /** @param {number} wait milliseconds */
-  #countSoon(wait) {
     clearTimeout(this.#counting);
-    this.#counting = setTimeout(() => this.#paintCount(), wait);
+    this.#counting = setTimeout(() => this.#paintCount(), COUNT_SETTLES);
   }
 
   #paintSoon() {

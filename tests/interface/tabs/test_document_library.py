@@ -596,6 +596,19 @@ def test_the_text_of_a_file_has_the_focus_where_no_screen_keyboard_would_open(ta
     expect(tab.find("#document textarea" if has_mouse else "#import input")).to_be_focused()
 
 
+def test_the_words_of_another_document_are_counted_in_the_moment_in_which_it_is_opened(tab: Tab) -> None:
+    tab.type("One two three")
+    tab.choose_new()
+    tab.type("Four")
+    expect(tab.find(".count")).to_have_text("1 word, 0 from rows")
+    tab.get("""paper.draft.addEventListener('change', () => {
+      requestAnimationFrame(() => { window.counted ??= document.querySelector('.count').textContent; });
+    })""")
+    tab.choose("One two three")
+    tab.page.wait_for_function("window.counted")
+    assert tab.get("window.counted") == "3 words, 0 from rows"
+
+
 def test_an_unreadable_file_gets_a_sentence_and_changes_nothing(tab: Tab) -> None:
     tab.type("Mine")
     for kind, (name, content, sentence) in BAD_FILES.items():
