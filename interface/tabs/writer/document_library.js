@@ -235,7 +235,7 @@ export class DocumentLibrary extends EventTarget {
 
   #emptied() {
     this.#close();
-    for (const storage of storages()) orNull(() => storage.removeItem(KEY));
+    for (const storage of storages()) for (const key of [KEY, LEFT]) orNull(() => storage.removeItem(key));
     forgetKept();
     dispatch(this, 'forgotten');
   }

@@ -426,6 +426,21 @@ def test_forget_everything_asks_once_and_clears_every_tab(tab: Tab) -> None:
     assert tab.text == ""
 
 
+def test_a_forgotten_text_that_was_left_and_shown_again_does_not_come_back(tab: Tab) -> None:
+    tab.type("A secret")
+    # The page is left while the text is unsaved, and shown again by the browser's Back button.
+    tab.get("dispatchEvent(new Event('pagehide'))")
+    assert "A secret" in tab.get("sessionStorage.getItem('lookahead:left')")
+    tab.find("#documents").click()
+    tab.find("#forget").click()
+    tab.find("#forget-really").click()
+    tab.page.wait_for_function("paper.draft.text === ''")
+    expect(tab.find("#notice .sentence")).to_have_text("Everything that this browser kept is forgotten.")
+    assert tab.get("sessionStorage.length") == 0
+    tab.reload()
+    assert tab.text == ""
+
+
 def test_a_document_in_a_second_tab_is_a_copy_and_says_so(tab: Tab) -> None:
     tab.type("Shared")
     tab.save()
