@@ -280,7 +280,7 @@ export class DocumentLibrary extends EventTarget {
    */
   async #onFailedSave(error, fields, current) {
     if (error instanceof VersionConflict) {
-      this.#becomeCopy(current, 'was changed in another tab');
+      this.#becomeCopy(current, 'was changed in another tab', fields);
       await this.#save(fields, current);
       return;
     }
@@ -294,9 +294,9 @@ export class DocumentLibrary extends EventTarget {
     this.#setState('unsaved', full ? FULL : BLOCKED);
   }
 
-  /** @param {OpenDocument} current @param {string} why */
-  #becomeCopy(current, why) {
-    const known = titleOf({name: current.name, text: this.snapshot().text});
+  /** @param {OpenDocument} current @param {string} why @param {DocumentFields} [fields] of it: it may not be open any more */
+  #becomeCopy(current, why, fields = this.snapshot()) {
+    const known = titleOf({name: current.name, text: fields.text});
     Object.assign(current, {id: randomId(), name: copyName(known), version: undefined, stored: false});
     if (current === this.current) this.tabs.hold(current.id);
     dispatch(this, 'copied', {sentence: `“${known}” ${why}, so this is a copy of it.`});

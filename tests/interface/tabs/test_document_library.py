@@ -485,6 +485,18 @@ def test_a_document_changed_in_another_tab_is_saved_as_a_copy(tab: Tab) -> None:
     assert sorted(tab.names()) == ["Mine too (copy)", "Theirs"]
 
 
+def test_a_copy_has_the_name_of_its_own_text_when_another_document_is_open(tab: Tab) -> None:
+    tab.type("Mine")
+    tab.save()
+    tab.get(CHANGE_ELSEWHERE)
+    tab.type(" too")
+    tab.choose_new()
+    tab.type("Another one")
+    tab.save()
+    tab.page.wait_for_function("async () => (await paper.library.list()).length === 3")
+    assert sorted(tab.names()) == ["Another one", "Mine too (copy)", "Theirs"]
+
+
 def test_blocked_storage_is_reported_and_the_page_works(context: Any, address: str) -> None:
     context.add_init_script(NO_STORAGE)
     tab = Tab(context.new_page(), address).open()
