@@ -253,7 +253,8 @@ export class DocumentKeeper {
 
   /** Whether closing the page now would lose something. */
   get unsafe() {
-    return this.library.state === 'unsaved' && Boolean(this.draft.text) && this.draft.text !== this.#exported;
+    const {text} = this.draft, {state, losesAnother} = this.library;
+    return losesAnother || (state === 'unsaved' && Boolean(text) && text !== this.#exported);
   }
 
   /** Open the link that was put into the address bar. */

@@ -258,16 +258,17 @@ export class DocumentLibrary extends EventTarget {
   async #save(fields, current) {
     const record = this.#recordOf(current, fields), empty = !record.text && !record.name && !record.instruction;
     if (empty && !current.stored) {
-      this.#setState('saved', '');
+      this.#setSaved();
       return;
     }
     try {
       await this.store.write(record, cardOf(record), current.version);
       current.version = Math.max(record.version, current.version ?? 0);
       current.stored = true;
+      await this.#storeRefused();
       if (current !== this.current) return;
       this.#remember(current.id);
-      if (!this.#changed) this.#setState('saved', '');
+      if (!this.#changed) this.#setSaved();
     } catch (error) {
       await this.#onFailedSave(error, fields, current);
     }
@@ -287,6 +288,25 @@ export class DocumentLibrary extends EventTarget {
     if (current === this.current) this.#changed = true;
     this.#refused(error);
   }
+
+  /** Store what was refused before, as far as there is room now. What another tab has changed since becomes a copy. */
+  async #storeRefused() {
+    for (const record of this.store.inMemory) {
+      await this.store.write(record, cardOf(record), record.version - 1).catch(async error => {
+        if (error instanceof VersionConflict) await this.keep(record, copyName(titleOf(record)));
+      });
+    }
+  }
+
+  /** The open document is saved; say so, unless another document is not. */
+  #setSaved() {
+    const [other] = this.store.inMemory;
+    if (other) this.#setState('unsaved', `Not saved: “${titleOf(other)}”. Open it under Documents and export it.`);
+    else this.#setState('saved', '');
+  }
+
+  /** Whether a document that is not open is not saved. */
+  get losesAnother() { return this.store.inMemory.some(({id}) => id !== this.current?.id); }
 
   /** @param {unknown} error */
   #refused(error) {

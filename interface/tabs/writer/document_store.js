@@ -46,6 +46,9 @@ export class DocumentStore {
   /** Whether the browser stores anything here. */
   works() { return this.#open().then(() => true, () => false); }
 
+  /** The records that storage has refused and that are only in memory. */
+  get inMemory() { return [...this.#memory.values()].map(({record}) => record); }
+
   /** @returns {Promise<DocumentCard[]>} */
   async cards() {
     /** @type {DocumentCard[]} */
@@ -81,7 +84,8 @@ export class DocumentStore {
       });
       this.#memory.delete(card.id);
     } catch (error) {
-      if (!(error instanceof VersionConflict)) this.#memory.set(card.id, {record, card});
+      if (error instanceof VersionConflict) this.#memory.delete(card.id);   // the caller makes a copy
+      else this.#memory.set(card.id, {record, card});
       throw error;
     }
   }

@@ -51,7 +51,7 @@ function connectStatus(sheet, {keeper, draft, notice}) {
   onDetail(library, 'state', ({state, sentence}) => {
     paint();
     if (state === 'unsaved' && notice.text !== sentence) {
-      notice.show(sentence, {label: 'Export', run: () => keeper.exportJson()});
+      notice.show(sentence, library.losesAnother ? null : {label: 'Export', run: () => keeper.exportJson()});
     }
     if (state === 'saved' && notice.text.startsWith('Not saved')) notice.clear();
   });

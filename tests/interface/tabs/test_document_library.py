@@ -512,6 +512,9 @@ def test_blocked_storage_is_reported_and_the_page_works(context: Any, address: s
     assert asks_before_leaving(tab)
     _, content = tab.export()
     assert json.loads(content)["text"] == "Only here"
+    assert asks_before_leaving(tab), "the other document would be lost"
+    tab.choose("Another", "Delete")
+    expect(tab.find("#notice .sentence")).to_have_text("“Another” is deleted.")
     assert not asks_before_leaving(tab)
     assert not tab.mistakes
 
@@ -534,6 +537,35 @@ def test_full_storage_is_reported_until_there_is_room(context: Any, address: str
     assert not asks_before_leaving(tab)
     tab.reload()
     assert tab.text == "Kept and not yet"
+
+
+def test_a_refused_document_is_kept_in_memory_until_there_is_room(context: Any, address: str) -> None:
+    tab = Tab(context.new_page(), address).open()
+    tab.get("void (window.put = IDBObjectStore.prototype.put)")
+    tab.get("""void (IDBObjectStore.prototype.put = function (record) {
+      if (/Refused/.test(record.text ?? '')) throw new DOMException('No room.', 'QuotaExceededError');
+      return window.put.call(this, record);
+    })""")
+    tab.type("Refused")
+    tab.wait_until("unsaved")
+    tab.choose_new()
+    assert asks_before_leaving(tab)
+    tab.type("Small")
+    expect(tab.find("#notice .sentence")).to_have_text("Not saved: “Refused”. Open it under Documents and export it.")
+    assert tab.find(".kept").get_attribute("data-state") == "unsaved"
+    assert asks_before_leaving(tab)
+    assert sorted(tab.names()) == ["Refused", "Small"]
+    tab.choose("Refused")
+    tab.page.wait_for_function("paper.draft.text === 'Refused'")
+    tab.choose("Small")
+    tab.page.wait_for_function("paper.draft.text === 'Small'")
+    tab.get("void (IDBObjectStore.prototype.put = window.put)")
+    tab.type("!")
+    tab.wait_until("saved")
+    assert tab.said == ""
+    assert not asks_before_leaving(tab)
+    tab.reload()
+    assert sorted(tab.names()) == ["Refused", "Small!"]
 
 
 def asks_before_leaving(tab: Tab) -> bool:
