@@ -103,10 +103,10 @@ function connectFormats(dialog, button, keeper) {
   });
 }
 
-/** @param {DocumentKeeper} keeper @param {AbortSignal} signal */
-function connectPage(keeper, signal) {
-  addEventListener('beforeunload', event => { if (keeper.unsafe) event.preventDefault(); }, {signal});
-  addEventListener('hashchange', () => keeper.openLink(), {signal});
+/** @param {DocumentKeeper} keeper */
+function connectPage(keeper) {
+  addEventListener('beforeunload', event => { if (keeper.unsafe) event.preventDefault(); });
+  addEventListener('hashchange', () => keeper.openLink());
 }
 
 /** @param {HTMLElement} sheet @param {SheetParts} parts */
@@ -131,7 +131,7 @@ function connectDialogs(sheet, {draft, notice, keeper, share, play}) {
  * @param {{element: HTMLElement, hooks?: Partial<SheetHooks>}} options
  */
 export function mountSheet({element, hooks: given = {}}) {
-  const hooks = {...NO_HOOKS, ...given}, leaving = new AbortController();
+  const hooks = {...NO_HOOKS, ...given};
   const sheet = element.matches('.sheet') ? element : find(element, '.sheet');
   const draft = new TextOwner(find(sheet, '#document textarea', HTMLTextAreaElement), {also: () => [sheet, ...hooks.also()]});
   const notice = new Notice(find(sheet, '#notice'));
@@ -156,7 +156,7 @@ export function mountSheet({element, hooks: given = {}}) {
   connectStatus(sheet, parts);
   connectFiles(sheet, parts);
   connectDialogs(sheet, parts);
-  connectPage(keeper, leaving.signal);
+  connectPage(keeper);
   return {
     draft,
     library: keeper.library,
@@ -169,6 +169,5 @@ export function mountSheet({element, hooks: given = {}}) {
     fileName: (/** @type {string} */ ending) => fileName(keeper.name, ending),
     settingsChanged: () => keeper.settingsChanged(),
     seenChanged: () => keeper.library.besideChanged(),
-    stop: () => { draft.stop(); leaving.abort(); },
   };
 }
