@@ -1,7 +1,7 @@
 // "Guess first": the rows are hidden until the next word is guessed, and each guess is scored.
 /** @import {BranchViewHandle, GuessAnswer, GuessScore, StoredSettings} from '../../web/core/types.d.ts' */
 /** @import {TextOwner} from '../../web/ui/text_owner.js' */
-import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../web/core/guess_score.js';
+import {NO_GUESSES, addGuess, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowPhrase, scoreFrom, scoreParts} from '../../web/core/guess_score.js';
 import {GUESS_FIRST} from '../../web/core/branch_sentences.js';
 import {FINGER, LOW} from '../../web/ui/window_sizes.js';
 import {announce} from '../../web/ui/announce.js';
@@ -314,6 +314,8 @@ export class GuessFirst extends EventTarget {
     this.form.hidden = !this.toggle.checked;
     this.asking.hidden = !this.isVeiled();
     this.total.hidden = !score.guesses;
-    setText(find(this.total, '.figures'), scoreSentence(score));
+    const {sum, mean} = scoreParts(score);
+    setText(find(this.total, '.sum'), sum);
+    setText(find(this.total, '.mean'), mean);
   }
 }

@@ -116,13 +116,13 @@ export const checkingSentence = guess => `Checking ${quotedText(guess)} …`;
 export const droppedSentence = guess => `The text has changed: ${quotedText(guess)} was not counted.`;
 
 /**
- * The score of all guesses.
+ * The score of all guesses, and the mean of several ones as a clause after it.
  * @param {GuessScore} score
  */
-export function scoreSentence({bits, guesses}) {
-  if (!guesses) return 'No guess yet.';
-  if (guesses === 1) return `1 guess: ${formatBits(bits)}`;
-  return `${guesses} guesses: ${formatBits(bits)}, ${toTenth(bits / guesses)} each`;
+export function scoreParts({bits, guesses}) {
+  if (!guesses) return {sum: 'No guess yet.', mean: ''};
+  if (guesses === 1) return {sum: `1 guess: ${formatBits(bits)}`, mean: ''};
+  return {sum: `${guesses} guesses: ${formatBits(bits)}`, mean: `, ${toTenth(bits / guesses)} each`};
 }
 
 /**

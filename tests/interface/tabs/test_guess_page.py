@@ -477,6 +477,23 @@ def test_in_the_window_of_a_laptop_the_result_of_a_guess_moves_no_row(visit: Vis
     assert form.bounding_box() == before, "the rows below stay where they are"
 
 
+def test_on_a_projector_the_score_of_several_guesses_covers_no_open_setting(visit: Visit) -> None:
+    page, total = visit.page, visit.page.locator(".guess-total")
+    page.set_viewport_size({"width": 911, "height": 512})
+    for _ in range(3):
+        page.locator("#guess").fill("the")
+        page.locator("#guess").press("Enter")
+        wait_for_answer(visit)
+        visit.token(0, 0).click()
+        expect(page.locator("#guess")).to_be_visible()
+    page.locator("#guess").fill("the")
+    page.locator("#guess").press("Enter")
+    wait_for_answer(visit)
+    expect(total).to_contain_text("4 guesses: ")
+    order = page.locator("#order").bounding_box()
+    assert order["x"] + order["width"] <= total.bounding_box()["x"]
+
+
 @pytest.mark.parametrize(("by_key", "rows_seen"), [(True, 5), (False, 5), (True, 3)])
 def test_on_a_projector_rows_are_seen_with_the_result_of_a_guess_and_the_score(
     visit: Visit, by_key: bool, rows_seen: int

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {NO_GUESSES, addGuess, bitsOf, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowOfGuess, rowPhrase, scoreFrom, scoreSentence} from '../../../../interface/web/core/guess_score.js';
+import {NO_GUESSES, addGuess, bitsOf, checkingSentence, droppedSentence, guessSentence, placeOf, placesFrom, probabilityOfGuess, rowOfGuess, rowPhrase, scoreFrom, scoreParts} from '../../../../interface/web/core/guess_score.js';
 
 test('one half is one bit, and certainty none', () => {
   assert.deepEqual([1, 0.5, 0.25, 1 / 1024].map(bitsOf), [0, 1, 2, 10]);
@@ -52,9 +52,9 @@ test('a longer word is the guess and what follows it, also where the text has be
 test('guesses add up', () => {
   const score = [0.5, 0.125].reduce(addGuess, NO_GUESSES);
   assert.deepEqual(score, {bits: 4, guesses: 2});
-  assert.equal(scoreSentence(score), '2 guesses: 4.0 bits, 2.0 each');
-  assert.equal(scoreSentence(addGuess(NO_GUESSES, 0.5)), '1 guess: 1.0 bit');
-  assert.equal(scoreSentence(NO_GUESSES), 'No guess yet.');
+  assert.deepEqual(scoreParts(score), {sum: '2 guesses: 4.0 bits', mean: ', 2.0 each'});
+  assert.deepEqual(scoreParts(addGuess(NO_GUESSES, 0.5)), {sum: '1 guess: 1.0 bit', mean: ''});
+  assert.equal(scoreParts(NO_GUESSES).sum, 'No guess yet.');
 });
 
 test('the sum is that of the figures that are shown, however many guesses there are', () => {
@@ -63,7 +63,7 @@ test('the sum is that of the figures that are shown, however many guesses there 
     const probability = turn % 7 ? 1 / (turn * 1.37) : 1 / turn ** 2;
     score = addGuess(score, probability);
     shown += Number(guessSentence('sea', {probability, words: true, texts: []}, 'row 2').match(/([0-9.]+) bits? of surprise/)[1]);
-    assert.equal(scoreSentence(score).match(/: ([0-9.]+) bits?/)[1], shown.toFixed(1));
+    assert.equal(scoreParts(score).sum.match(/: ([0-9.]+) bits?/)[1], shown.toFixed(1));
   }
 });
 
