@@ -256,6 +256,9 @@ export class BranchView {
     else this.#confirmedTimer ??= setTimeout(() => this.#announceLateRows(), ROWS_LATE);
   }
 
+  /** How many of the drawn rows the bracket joins. */
+  get #ways() { return findAll(this.rows, '[data-bracket]:not([data-bracket=passes])').length; }
+
   #announceLateRows() {
     this.update({type: 'announceConfirmed'});
     clearTimeout(this.#waitTimer);
@@ -292,10 +295,10 @@ export class BranchView {
   #paintRows(before) {
     const {root, state} = this, begins = this.#beginsAgain && state.drawn.rows.length > 0 && !isShownViewOld(state);
     const kept = this.#focusToKeep(), position = begins && kept ? FIRST_TOKEN : kept, stored = Boolean(state.shown?.stored);
-    const ways = paintRows(this.rows, state.drawn, state.shown?.before ?? '');
+    paintRows(this.rows, state.drawn, state.shown?.before ?? '');
     if (root.hasAttribute('data-stored') !== stored) find(root, '.terms').toggleAttribute('open', stored);
     setAttribute(root, 'data-stored', stored);
-    paintCover(this.cover, state.drawn, {ways, stored, leavesOutOthers: leavesOutOthers(state)});
+    paintCover(this.cover, state.drawn, {ways: this.#ways, stored, leavesOutOthers: leavesOutOthers(state)});
     paintRest(this.rest, state.drawn, state.othersOpen, state.shown?.before ?? '');
     this.scrolling.mark();
     this.#markReadOnly();
@@ -376,8 +379,7 @@ export class BranchView {
     for (const part of [this.cover, root]) setAttribute(part, 'data-earlier', earlier);
     const odds = otherOddsOf(state), since = state.textChanged ? 'For the text before' : odds ? `Odds of ${odds}` : 'Before the change';
     if (earlier) setText(find(this.cover, '.earlier'), since);
-    const ways = findAll(this.rows, '[data-bracket]:not([data-bracket=passes])').length;
-    setText(find(root, '.before-keys'), earlier ? `${since}${state.status.state === 'thinking' ? ': new rows are being computed' : ''}.` : waysSentence(ways));
+    setText(find(root, '.before-keys'), earlier ? `${since}${state.status.state === 'thinking' ? ': new rows are being computed' : ''}.` : waysSentence(this.#ways));
     setText(find(this.note, '.words'), note.sentence);
     const progress = find(this.note, '.progress'), hasProgressed = progress.textContent !== note.progress;
     setText(progress, note.progress);

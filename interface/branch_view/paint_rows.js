@@ -25,7 +25,7 @@ const BRACKET = 'A fork: here, where your text ends, it can go on in more than o
 const keySentence = number => `Row ${number}: Alt+${number} in the text accepts its next word, and so does ${number} while the focus is on a row.`;
 
 /**
- * Draw the rows, all but their names: see `nameRows`. Returns how many of them the bracket joins.
+ * Draw the rows, all but their names: see `nameRows`.
  * @param {HTMLElement} container @param {DrawnView<DrawnRow>} drawn @param {string} typed the end of the text before the rows
  */
 export function paintRows(container, drawn, typed) {
@@ -40,7 +40,6 @@ export function paintRows(container, drawn, typed) {
   rows.forEach((row, index) => {
     paintRow(elements[index] ?? makeRow(container, index), row, {index, typed, fork: forks[index], same: same[index], bracket: parts[index] ?? null, hasKeys});
   });
-  return parts.filter(part => part && part !== 'passes').length;
 }
 
 /** The index of the row above that has the same tokens, see `sameRowAbove`; null while rows grow. @param {DrawnView<DrawnRow>} drawn @param {number} index */

@@ -52,8 +52,8 @@ BODY_TIMEOUT = 5.0
 BODY_SECONDS = 60.0
 """Seconds in which the whole body of a request must arrive."""
 MOST_HELD, MOST_ADDRESS_HELD = 256_000_000, 64_000_000
-"""The most bytes that are kept of the bodies of all requests, and of one address, that are not yet handled: those that
-are still coming, and those whose requests wait for their turn. A request beyond them is refused."""
+"""The most bytes of request bodies in memory, of all addresses together and of one address. A body counts while it
+arrives and while its request waits for its turn; a request that would exceed either number is refused."""
 
 
 class RequestGate:
@@ -72,7 +72,7 @@ class RequestGate:
         self.app = app
         self._limits = limits or CallerLimits(Settings())
         self._held: Counter[str | None] = Counter()
-        """Bytes of the bodies that are kept, by address, and under None of all together."""
+        """The bytes of all kept bodies by address, and their sum under the key None."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -148,7 +148,7 @@ class _KeptBody:
     """The body of a request that is not yet handled, whose bytes count among those of all requests and its address."""
 
     def __init__(self, held: Counter[str | None], address: str) -> None:
-        """`held` are the bytes that are kept, by address, and under None of all together."""
+        """`held` counts the bytes of all kept bodies by address, and their sum under the key None."""
         self.body = bytearray()
         self._held, self._address = held, address
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from interface.server.model_loading import ModelLoader
 
 GAP = 60.0
-"""Seconds between two looks at which texts are idle."""
+"""Seconds between two checks for idle texts."""
 
 
 def forgets_idle_texts(loader: ModelLoader) -> Callable[[Any], AbstractAsyncContextManager[None]]:

@@ -116,7 +116,6 @@ export const passesSentence = ({token_ids: ids, passes, plain_passes: plain}) =>
 /** Whether the text is the one that the model writes without drafts. @param {SpeculationView} view */
 export const verdictSentence = ({equal}) => (equal ? 'Both texts are equal, token for token.' : 'The texts differ.');
 
-
 /** How often rejection sampling accepted a drafted token, and how near the frequencies are to the odds. @param {RejectionDrawsView} view */
 export function rejectionSentence(view) {
   if (!view.draws) return '';

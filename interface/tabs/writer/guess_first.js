@@ -98,10 +98,7 @@ export class GuessFirst extends EventTarget {
     const {field, draft: {box}} = this, hadFocus = document.activeElement === field;
     field.focus({preventScroll: true});
     if (document.activeElement !== field) return false;
-    if (hadFocus && !this.#checked) {
-      this.#say('');   // or the same sentence would not be announced again
-      this.#say(GUESS_FIRST);
-    }
+    if (hadFocus && !this.#checked) this.#sayAgain(GUESS_FIRST);
     field.scrollIntoView({block: 'nearest'});
     if (field.getBoundingClientRect().bottom - box.getBoundingClientRect().top < innerHeight) box.scrollIntoView({block: 'nearest'});
     return true;
@@ -158,8 +155,7 @@ export class GuessFirst extends EventTarget {
     const guess = this.field.value.trim(), now = this.#now(), under = this.under();
     if (this.#checked) return;
     if (!guess) {
-      this.said.textContent = '';   // or the same sentence would not be announced again
-      this.#say(NOTHING);
+      this.#sayAgain(NOTHING);
       return;
     }
     const checked = {guess, now, focused: this.form.contains(document.activeElement)};
@@ -285,6 +281,12 @@ export class GuessFirst extends EventTarget {
     this.said.classList.toggle('spoken-only', !isSeen);
     announce(this.said, isSeen ? '' : sentence);
     if (isSeen) setText(this.said, sentence);
+  }
+
+  /** Say a sentence, and have it announced also if it is the one that was said last. @param {string} sentence */
+  #sayAgain(sentence) {
+    this.#say('');
+    this.#say(sentence);
   }
 
   /**

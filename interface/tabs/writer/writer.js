@@ -37,8 +37,8 @@ export async function start({props, server}) {
 }
 
 /**
- * Whether the text field gets the focus, and the keys pressed before, as soon as it is drawn. With a screen keyboard it does not, which
- * would open; nor where the address names a text or a tab, a reload opens another tab, or something else has the focus.
+ * Whether the text field gets the focus, and the keys pressed before, as soon as it is drawn. It does not on a touch screen, whose
+ * keyboard would open, nor if the address names a text or a tab, if a reload opens another tab, or if another element has the focus.
  */
 const takesKeysAtStart = () =>
   !location.hash && [null, 'write'].includes(tabOfReload()) && document.activeElement === document.body && !matchMedia(FINGER).matches;

@@ -47,7 +47,7 @@ const isCuttable = ({mode, towards}) => CUTTABLE.includes(mode) && !towards;
 const oddsKind = ({mode, odds, towards, avoid}) => (mode === 'likely' && odds === 'words' && !towards && !avoid ? 'words' : 'tokens');
 
 /**
- * What the shares of a view are of, words or tokens, if the settings ask for the other; else null.
+ * The kind of odds of a view, "words" or "tokens", if the settings ask for the other kind; else null.
  * @param {View} view
  * @param {RowSettings} settings
  */

@@ -386,7 +386,7 @@ export function isBeforeChange(state) {
 }
 
 /**
- * What the shares of the drawn rows are of, words or tokens, if those of the awaited rows are of the other; else null.
+ * The kind of odds of the drawn rows, "words" or "tokens", if the rows that are being computed have the other kind; else null.
  * @param {BranchViewState} state
  */
 export const otherOddsOf = ({shown, settings}) => shown && otherOdds(shown.view, settings);
