@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from interface import ModelLoader, answer_unreadable_requests, build, launch_options, remember_peers
+from interface import ModelLoader, answer_unreadable_requests, build, remember_peers
 from lookahead_core import Model, Settings
 from tests.conftest import CORPUS, byte_level
 from tests.support.browser import free_port
+from tests.support.launching import launch
 
 
 def tiny_chat_model() -> Model:
@@ -24,7 +25,7 @@ def served_app(model: Model, settings: Settings) -> Iterator[tuple[str, Any]]:
     """The address and the ASGI app of a page whose model is loaded."""
     loader = ModelLoader(lambda report: model, settings)
     page = build(loader)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **launch_options(loader))
+    url = launch(page, loader, free_port())
     answer_unreadable_requests(page.server)
     remember_peers(page.server)
     loader.run()

@@ -21,11 +21,12 @@ from urllib.parse import urlparse
 
 import pytest
 
-from interface import ModelLoader, answer_unreadable_requests, build, launch_options, remember_peers
+from interface import ModelLoader, answer_unreadable_requests, build, remember_peers
 from interface.http import assets
 from lookahead_core import Model, Settings
 from lookahead_core.engines.dispatch import dispatcher_of
 from lookahead_core.serving.scheduler import SCHEDULERS
+from tests.support.launching import launch
 
 ROOT = Path(__file__).parents[2]
 ARGUMENTS = [
@@ -187,9 +188,7 @@ def page_of(
         load = _on_workers(load, gpus)
     loader = ModelLoader(load, settings, load_draft)
     page = build(loader)
-    # Without `_frontend=False` Gradio gives up if its own first request takes three seconds, as beside busy tests.
-    options |= {"prevent_thread_lock": True, "quiet": True, "server_port": free_port(), "_frontend": False}
-    _, url, _ = page.launch(**options, **launch_options(loader))
+    url = launch(page, loader, free_port(), **options)
     answer_unreadable_requests(page.server)
     remember_peers(page.server)
     loader.start()

@@ -26,6 +26,7 @@ import torch
 from lookahead_core.engines.engine import NodeScores
 from lookahead_core.errors import WorkerLost
 from lookahead_core.tree import Node
+from tests.support.launching import launch
 from tests.support.witness import EngineWithHook, talker
 
 YEAR = 365 * 24 * 3600.0
@@ -89,7 +90,7 @@ class FaultyEngine(EngineWithHook):
 
 def serve(port: int, version: str) -> None:
     """Serve the page until the input ends."""
-    from interface import ModelLoader, build, launch_options
+    from interface import ModelLoader, build
     from interface.http import assets
     from interface.server.page_service import PageService
 
@@ -99,7 +100,7 @@ def serve(port: int, version: str) -> None:
     engine = FaultyEngine(model.engine)
     loader = ModelLoader(lambda report: replace(model, engine=engine))
     page = build(loader)
-    page.launch(prevent_thread_lock=True, quiet=True, server_port=port, **launch_options(loader))
+    launch(page, loader, port)
     loader.run()
     print("ready", flush=True)
     for line in sys.stdin:

@@ -7,12 +7,13 @@ import time
 
 import pytest
 
-from interface import ModelLoader, build, launch_options
+from interface import ModelLoader, build
 from interface.server import idle_texts, session_lifetime
 from lookahead_core import Model
 from lookahead_core.serving.tree_pool import TreePool
 from tests.interface.server.test_page_service import Page
 from tests.support.browser import free_port
+from tests.support.launching import launch
 
 
 def test_a_running_server_forgets_idle_texts_by_itself(tiny_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,9 +23,7 @@ def test_a_running_server_forgets_idle_texts_by_itself(tiny_model: Model, monkey
     page = build(loader)
     loader.run()
     pool = loader.caller._tree_pool = TreePool(max_idle_seconds=0.2)
-    page.launch(
-        prevent_thread_lock=True, quiet=True, server_port=free_port(), _frontend=False, **launch_options(loader)
-    )
+    launch(page, loader, free_port())
     try:
         sessions = loader.services[0].open_pages
         asyncio.run(Page(loader.services[0]).view("The sea", k=2, depth=2))
