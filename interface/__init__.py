@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from interface.http import assets, endpoints, gradio_calls, operations, page_functions, plotly_script
 from interface.http.caller_address import remember_peers
 from interface.http.caller_gate import CallerGate
+from interface.http.first_script import FirstScript
 from interface.http.page_cache import PageCache
 from interface.http.page_refusals import PageRefusals
 from interface.http.request_gate import RequestGate
@@ -114,6 +115,7 @@ def launch_options(loader: ModelLoader) -> dict[str, Any]:
                 Middleware(SignIn),
                 Middleware(RequestGate, limits),
                 Middleware(PageCache),
+                Middleware(FirstScript),
             ],
         },
     }

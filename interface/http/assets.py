@@ -26,7 +26,7 @@ OTHER_VERSION = "This script belongs to another version of the page. Reload the 
 PAGE_FILES = (".css", ".html", ".py")
 """Endings of files that are no scripts and change the page."""
 EARLY_KEYS = "web/ui/early_keys.js"
-"""The script that runs before the page is drawn."""
+"""The script that is part of the page itself: see `FirstScript`."""
 HASH_LENGTH = 16
 """Hexadecimal digits of the SHA-256 hash that are part of an address."""
 
@@ -104,13 +104,10 @@ def on_load(module: str, function: str) -> str:
 
 
 def head() -> str:
-    """Return HTML for the page's `<head>`: the script that keeps early keys, and a `modulepreload` link per script.
-
-    The links let browsers fetch the scripts early.
-    """
+    """Return HTML for the page's `<head>`: a `modulepreload` link per module, so that browsers fetch them early."""
     files = scripts()
-    first = f'<script type="module" src=".{files.address(EARLY_KEYS)}"></script>'
-    return "\n".join([first, *(f'<link rel="modulepreload" href=".{files.address(name)}">' for name in files.contents)])
+    names = [name for name in files.contents if name != EARLY_KEYS]
+    return "\n".join(f'<link rel="modulepreload" href=".{files.address(name)}">' for name in names)
 
 
 def route() -> Route:

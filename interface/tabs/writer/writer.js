@@ -12,7 +12,6 @@ import {ViewChoice} from './view_choice.js';
 import {MOST_BRANCHES} from '../../web/core/compared_columns.js';
 import {WRITE_TOPICS} from '../../web/core/help_topics.js';
 import {topicElements} from '../../web/ui/help.js';
-import {earlyKeys} from '../../web/ui/early_keys.js';
 import {find, make, scrollBehavior, setText} from '../../web/ui/elements.js';
 import {MODES, settingsClause} from '../../web/core/branch_sentences.js';
 import {mountSheet} from './writer_sheet.js';
@@ -27,7 +26,7 @@ const TAB_WHILE_GUESSING = 'While you guess there is no grey text: Tab leads pas
 
 /** @param {ComponentArguments} component */
 export async function start({props, server}) {
-  const {box} = await pageElements({box: '#document textarea'}), keys = earlyKeys();
+  const {box} = await pageElements({box: '#document textarea'}), keys = globalThis.earlyKeys();
   if (takesKeysAtStart()) {
     box.focus({preventScroll: true});
     /** @type {HTMLTextAreaElement} */ (box).value += keys;

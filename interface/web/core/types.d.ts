@@ -934,3 +934,8 @@ export interface SpeculationView {
 
 /** First tokens drawn by rejection sampling: in how many draws tokens were drafted, and in how many one was accepted. */
 export interface RejectionDrawsView extends OddsView { drafted: number; accepted: number }
+
+declare global {
+  /** The characters of the keys that were pressed while the page loaded; see early_keys.js. */
+  var earlyKeys: () => string;
+}

@@ -15,7 +15,7 @@ import pytest
 from interface.server.error_sentences import UNEXPECTED
 from lookahead_core import Model
 from tests.support import browser as browsers
-from tests.support.browser import PATIENCE, Visit, expect, importing
+from tests.support.browser import PATIENCE, Visit, expect
 from tests.support.witness import around, packed, rows_of, talker, unpacked
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -259,10 +259,9 @@ def test_keys_pressed_while_the_page_loads_again_are_for_the_open_tab(visit: Vis
     saved(visit)
     visit.open_tab(open_tab)
     held: list[Any] = []
-    visit.page.route("**/tabs/writer/writer.js", lambda route: held.append(route))  # it gives the text field the focus
+    visit.page.route("**/assets/*.js", lambda route: held.append(route), times=1)  # Gradio's own, which draws the page
     visit.page.reload(wait_until="commit")
-    visit.page.wait_for_selector("script[src*=early_keys]", state="attached")
-    visit.page.evaluate(importing("import('/lookahead/web/ui/early_keys.js').then(() => null)"))
+    visit.page.wait_for_function("typeof earlyKeys === 'function'")
     visit.page.keyboard.type(" saw Xx")
     for key in ("Backspace", "Backspace", "Control+b", "Shift", "Enter", "I"):
         visit.page.keyboard.press(key)
