@@ -213,14 +213,15 @@ function announceChangedRows(state) {
 }
 
 /**
- * Confirm the row that was changed last: its new place among the rows when it is shown first, and that it is gone.
+ * Confirm the row that was changed last: its new place among the rows when it is shown first, and that it is gone, or left out beside
+ * rows that lead to a word.
  * @type {(state: BranchViewState) => BranchViewState}
  */
 function findFollowed(state) {
   const {followed, followedAt, drawn} = state;
   // Before its first view an older one may still come.
   if (!followed || followed.undone || Boolean(followedAt) === followed.seen) return state;
-  if (!followedAt) return {...state, followed: null, confirmed: withConfirmation(state.confirmed, {kind: 'lost'})};
+  if (!followedAt) return {...state, followed: null, confirmed: withConfirmation(state.confirmed, {kind: drawn.wanted.towards ? 'leftOut' : 'lost'})};
   const {line} = followedAt, now = spokenBeginning(drawn.rows[line], state.shown?.before ?? '');
   return {...state, followed: {...followed, seen: true}, confirmed: withConfirmation(state.confirmed, {kind: followed.redone ? 'changedAgain' : 'changed', text: `row ${line + 1}`, now})};
 }

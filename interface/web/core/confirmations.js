@@ -41,6 +41,7 @@ const SENTENCES = {
   unchanged: text => `Undone: the change to ${quoted(text)}.`,
   changingBack: text => `Undoing the change to ${quoted(text)}: the rows follow.`,
   lost: () => 'The row that you changed is gone.',
+  leftOut: () => 'The row that you changed is left out until the word to go towards is removed.',
   caret: (text = '') => text,
 };
 

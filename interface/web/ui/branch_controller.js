@@ -24,6 +24,7 @@ const MOST_RECORDED = 200;   // characters of an instruction that an accepted pi
 const LOADING = 'Branches appear here when the model is ready.';
 const PAUSED = 'Branching is paused: press “Go on” to change a row.';
 const SELECTION = 'A selection pauses branching.';
+const STEERED = 'To change a row, first remove the word to go towards.';
 /**
  * What is announced of a step of a ban, by its verb: where the step has lifted the ban, and where it has made it.
  * @type {Record<string, [string, string]>}
@@ -128,7 +129,7 @@ export class BranchController {
       if (!step.edit) this.#confirm(BAN_KINDS[verb][Number(step.banned)], step.text);
     });
     this.edits = new RowEditing({
-      branches, draft, refusal: () => (this.paused ? PAUSED : draft.selected ? SELECTION : ''), banned: () => this.hooks.prompt().banned ?? [], bannedTexts: () => this.hooks.bannedTexts(),
+      branches, draft, refusal: () => (this.paused ? PAUSED : draft.selected ? SELECTION : this.#settings.towards ? STEERED : ''), banned: () => this.hooks.prompt().banned ?? [], bannedTexts: () => this.hooks.bannedTexts(),
       steers: () => Boolean(this.#settings.towards),
       pinned: () => this.pinned, request: pinned => this.#requestEdited(pinned),
     });

@@ -194,6 +194,35 @@ def test_a_token_is_changed_and_the_rest_of_the_row_follows_from_there(
     assert asked["edits"] == []
 
 
+def change(visit: Visit, text: str) -> None:
+    visit.token(0, 1).focus()
+    visit.page.keyboard.press("F2")
+    visit.page.locator(".row-editor").fill(text)
+    visit.page.keyboard.press("Enter")
+
+
+def test_a_changed_row_is_left_out_while_a_word_is_gone_towards_and_the_page_says_so(visit: Visit) -> None:
+    visit.type(PROMPT + ".")
+    visit.wait_until_settled()
+    change(visit, "zebra")
+    expect(changed(visit).first).to_be_visible()
+    visit.wait_until_settled()
+    visit.listen("#branches .announcement")
+    steer(visit, "sea")
+    expect(changed(visit)).to_have_count(0)
+    left_out = "The row that you changed is left out until the word to go towards is removed."
+    visit.page.wait_for_function("words => spoken.join(' ').includes(words)", arg=left_out)
+    assert "is gone" not in " ".join(visit.page.evaluate("spoken"))
+    visit.wait_until_settled()
+    change(visit, "horse")
+    refusal = "To change a row, first remove the word to go towards."
+    expect(visit.page.locator("#branches .note")).to_contain_text(refusal)
+    visit.control("steer-word").fill("")
+    expect(changed(visit).first).to_be_visible()
+    visit.wait_until_settled()
+    assert "zebra" in "".join(changed(visit).evaluate_all("all => all.map(one => one.dataset.text)"))
+
+
 def test_escape_leaves_the_row_as_it_is_and_gives_the_focus_back(visit: Visit) -> None:
     visit.type(PROMPT + ".")
     visit.wait_until_settled()

@@ -628,5 +628,7 @@ test('a changed row is announced with its new position when it is shown, and onc
   assert.equal(run([show(1, changed)], state).announcement, state.announcement);
   const gone = run([show(2, likelyView()), show(2, likelyView())], state);
   assert.equal(gone.announcement, `The row that you changed is gone. ${ROWS}`);
+  const steered = run([{type: 'settings', settings: {...SETTINGS, towards: 'sea'}}, show(2, {...likelyView(), asked: {...likelyView().asked, towards: 'sea'}}), REST], state);
+  assert.match(steered.announcement, /^The row that you changed is left out until the word to go towards is removed\. These/);
   assert.equal(run([{type: 'follow', edit: null}, show(2, likelyView())], state).announcement, state.announcement);
 });

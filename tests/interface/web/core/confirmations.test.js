@@ -19,6 +19,7 @@ test('each action is a short sentence before what follows it', () => {
   for (const [kind, sentence] of Object.entries(others)) assert.equal(withSentence(all([kind, 'a'])), sentence);
   assert.equal(withSentence(all(['undone', '']), ''), 'Undone.');
   assert.equal(withSentence(all(['lost'])), 'The row that you changed is gone.');
+  assert.equal(withSentence(all(['leftOut'])), 'The row that you changed is left out until the word to go towards is removed.');
 });
 
 test('the text of a changed row is said only where no rows follow, which hold it', () => {
