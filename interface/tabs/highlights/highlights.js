@@ -31,6 +31,7 @@ const EXAMPLE = 'I was born in a lighthouse by the sea. Every evening my father 
   + 'were grateful, because the sea was made of soup, and on Thursdays it always went out to lunch.';
 const EMPTY = 'Write or paste a text: the words that the model did not expect are highlighted here.';
 const LOADING = 'Your text is read when the model is ready.';
+const HOW_TO_CLOSE = 'Escape on the word, or the button Close, leads back.';
 const CLOSED = 'The branches are closed.';
 const NO_BRANCHES = 'No branches are open: Enter on a word of the analysed text opens them.';
 const WINDOWS = 'This text is longer than what the model sees at once: it was read in windows.';
@@ -319,7 +320,8 @@ class HighlightsTab {
   async #open(word) {
     const {start} = word.entry, opened = this.opened += 1;
     this.#showReplaced(replacedPart(word), word.begun.trim());
-    this.line.announce(`Branches instead of ${spokenQuote(replacedPart(word))} follow.`, {again: true});
+    const hides = matchMedia(WIDE).matches ? ' The text field is hidden meanwhile.' : '';
+    this.line.announce(`Branches instead of ${spokenQuote(replacedPart(word))} follow.${hides} ${HOW_TO_CLOSE}`, {again: true});
     dispatch(this.branches, 'expect', {revision: opened});
     this.#revealBranches();
     await this.words.checking;   // the meter counts what these branches cost, and nothing else

@@ -1231,6 +1231,31 @@ def test_a_word_that_is_chosen_again_closes_its_branches_and_the_legend_is_back(
 
 
 @in_a_browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_branches_that_open_are_announced_with_the_way_back(tiny: Visit, width: int) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": width, "height": 800})
+    tiny.analyse(TEXT)
+    word, field = page.locator("#highlights .word").nth(3), page.locator("#highlights-text")
+    replaced = str(word.text_content()).strip()
+    word.focus()
+    page.keyboard.press("Enter")
+    assert field.is_hidden() == (width == 1280)
+    hidden = " The text field is hidden meanwhile." if field.is_hidden() else ""
+    back = " Escape on the word, or the button Close, leads back."
+    said = page.locator(".read > .announcement")
+    expect(said).to_have_text(f"Branches instead of “{replaced}” follow.{hidden}{back}")
+    expect(word).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(field).to_be_visible()
+    expect(word).to_be_focused()
+    page.keyboard.press("Enter")
+    page.locator("#highlights-replaced button").press("Enter")
+    expect(field).to_be_visible()
+    expect(word).to_be_focused()
+
+
+@in_a_browser
 def test_alt_and_arrow_up_lead_from_the_branches_back_to_the_word(tiny: Visit) -> None:
     page = tiny.page
     tiny.analyse(TEXT)
