@@ -9,12 +9,12 @@
 export const NO_KEYS = ['…', 'or'];
 
 /** @type {Topic} */
-const FINGER = {title: 'With a finger or a mouse', lines: [
-  ['a button of a row', 'a tap or a click inserts the row up to that token'],
-  ['hold, or point', 'on a token: how likely it is, and buttons to change or ban it'],
-  ['‹ or › at a row’s end', 'the row is longer than what is seen: swipe it sideways, or tap the sign'],
-  ['“everything else”', 'a tap or a click lists what no row begins with; “…” after a beginning: its word may be longer'],
-  ['a figure or a control', 'tap it or point at it, and a sentence explains it'],
+const FINGER = {title: 'With a mouse or a finger', lines: [
+  ['a button of a row', 'a click or a tap inserts the row up to that token'],
+  ['point, or hold', 'on a token: how likely it is, and buttons to change or ban it'],
+  ['‹ or › at a row’s end', 'the row is longer than what is seen: click or tap the sign, or swipe the row sideways'],
+  ['“everything else”', 'a click or a tap lists what no row begins with; “…” after a beginning: its word may be longer'],
+  ['a figure or a control', 'point at it or tap it, and a sentence explains it'],
   ['a dot', 'over a token: what follows it is known already, so a click on it is answered at once'],
   ['≤ and ≥', 'before a figure: at most, and at least; it is not known exactly'],
 ]};
@@ -115,6 +115,7 @@ export const TOPICS = {
       ['Enter', 'show how the text could have continued from that word'],
       ['Esc', 'hide what is said of the word, and close its branches'],
       ['Alt ↓', 'go to the branches'],
+      ['Alt ↑', 'go to the text field, which closes the branches'],
     ]},
     {title: 'In the branches', isOfKeys: true, lines: [
       ['← → ↑ ↓', 'go from token to token and from row to row, to read them; nothing is inserted'],

@@ -278,7 +278,7 @@ def test_the_count_of_words_in_type_assistant_is_seen_whole(phone: Visit) -> Non
 def test_the_help_says_first_what_a_finger_does(phone: Visit) -> None:
     phone.page.locator("#help").click()
     heads = phone.page.locator("#help-dialog h3")
-    expect(heads.first).to_have_text("With a finger or a mouse")
+    expect(heads.first).to_have_text("With a mouse or a finger")
     first = phone.page.locator("#help-dialog dl").first
     assert "swipe" in first.inner_text() and first.locator("kbd").count() == 0
 

@@ -23,6 +23,18 @@ test('Write explains its words and keys by the lines of the other helps, and has
   for (const [term, meaning] of lines) assert.ok(term && meaning && !/[.!]$/.test(meaning), term);
 });
 
+test('what a finger does stands after what a mouse does, and never alone', () => {
+  const lines = [WRITE_TOPICS.words, ...Object.values(TOPICS)].flat().flatMap(topic => topic.lines).map(line => line.join(': '));
+  const byFinger = lines.filter(line => /\b(tap|swipe|hold)\b/.test(line) && !line.startsWith('coverage'));
+  assert.ok(byFinger.length);
+  for (const line of byFinger) assert.match(line, /\b(click|point)\b.*\b(tap|hold)\b/, line);
+});
+
+test('the keys of an analysed text name the one that leads to its text field', () => {
+  const {lines} = TOPICS.highlights.find(({title}) => title === 'In the analysed text');
+  assert.ok(lines.some(([keys, meaning]) => keys === 'Alt ↑' && meaning === 'go to the text field, which closes the branches'));
+});
+
 test('the tabs with branches explain a fork in the same words', () => {
   const forks = topics => topics.flatMap(({lines}) => lines).filter(([term]) => term === 'fork');
   const [write, ...more] = forks(WRITE_TOPICS.words);
