@@ -42,7 +42,7 @@ class AssistantTab {
   /** @type {number | null} */
   undoes = null;   // the text's revision after the step that the notice can undo
   #takesFocus = false;   // whether the text box takes the focus after the turn that is being made
-  #isUnsent = false;     // whether an empty message was to be sent, and nothing was written since
+  #isUnsent = false;     // whether an empty message was to be sent, and nothing was written, nor another tab opened, since
 
   /**
    * @param {{sheet: HTMLElement, controls: HTMLElement, branches: BranchViewElement}} elements
@@ -112,6 +112,12 @@ class AssistantTab {
     keepAcrossReloads('assistant', {
       holds, inProgress: () => draft.text || (holds() && this.earlier !== EXAMPLE),
       take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
+    });
+    // Who comes back to this tab is told again whose message it is.
+    document.addEventListener('click', event => {
+      if (!this.#isUnsent || !closestTo(event, '[role=tab]')) return;
+      this.#isUnsent = false;
+      this.#paint();
     });
     offerExample(this.sheet, {holds, fill: () => this.#turn(null, 'example', EXAMPLE), field: draft.box, changes: [draft]});
     this.#paint();

@@ -453,6 +453,12 @@ def test_sending_nothing_gets_a_sentence_beside_the_text_box_until_something_is_
         assert talking.page.evaluate("spoken.splice(0).length") >= 1, "it is announced each time"
     talking.page.locator("#chat-text").press_sequentially("A")
     browsers.expect(label).to_have_text("You write the first message as User")
+    talking.page.locator("#chat-text").fill("")
+    talking.page.locator("#send").click()
+    browsers.expect(label).to_contain_text("Nothing to send yet.")
+    for name in ("Write", "Type assistant"):
+        talking.page.get_by_role("tab", name=name, exact=True).click()
+    browsers.expect(label).to_have_text("You write the first message as User")
 
 
 def test_an_ending_chip_inserts_nothing_and_names_send(default_talking: Talking, default_model: Model) -> None:
