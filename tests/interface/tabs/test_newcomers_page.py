@@ -162,7 +162,7 @@ def test_whose_message_is_written_is_announced_as_one_sentence_and_only_when_it_
 
 
 def test_the_first_control_of_the_page_leads_to_the_text_of_the_open_tab(visit: Visit) -> None:
-    page, button = visit.page, visit.page.get_by_role("button", name="Skip to the text")
+    page, button = visit.page, visit.page.locator(".masthead .skip")
     page.evaluate("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
     assert button.bounding_box()["width"] <= 1, "it is seen only while it has the focus"
     page.keyboard.press("Tab")
@@ -179,8 +179,13 @@ def test_the_first_control_of_the_page_leads_to_the_text_of_the_open_tab(visit: 
     }
     for name, field in fields.items():
         visit.open_tab(name)
+        browsers.expect(button).to_have_text("Skip to the lesson" if name == "Lab" else "Skip to the text")
         button.press("Enter")
         browsers.expect(page.locator(field)).to_be_focused()
+    visit.open_tab("Masks")
+    browsers.expect(button).to_have_text("Skip to the prompt")
+    button.press("Enter")
+    browsers.expect(page.locator("#masks-prompt")).to_be_focused()
 
 
 def test_a_slider_is_announced_by_itself_alone(visit: Visit) -> None:
