@@ -6,7 +6,7 @@ import {
 } from './figures_and_labels.js';
 import {isReheated} from './reheated_odds.js';
 import {steeringSentence} from './word_odds.js';
-import {buttonsFor, pieceName, tokensOfDepth} from './row_tokens.js';
+import {buttonsFor, pieceName, tokensOfDepth, wordOfPiece} from './row_tokens.js';
 import {firstWords} from './text_words.js';
 
 /** What is said of rows that were computed before a setting, a ban or the prompt changed, until the new ones are there. */
@@ -526,13 +526,17 @@ export function spokenBeginning({pieces, pinned}, before, size = pieces.length) 
 }
 
 /**
- * What a person has written into a row, with what stands before it there, as a phrase; empty if nothing.
+ * What a person has written into a row, with what stands before it there, and the word that goes on from it, as a phrase; empty if
+ * nothing.
  * @param {SpokenRow} row
  * @param {string} before the end of the text before the rows
  */
 export function changedPhrase(row, before) {
   const last = row.pieces.findLastIndex(({isEdited}) => isEdited);
-  return last < 0 ? '' : `changed by you to “${spokenBeginning(row, before, last + 1)}”`;
+  if (last < 0) return '';
+  const {pieces, pinned} = row, goesOn = continuedLetters(pieces[last].text, pieces[last + 1]?.text);
+  const word = goesOn && wordOfPiece(pieces, last, pinned ? '' : continuedLetters(before, pieces[0].text));
+  return `changed by you to “${spokenBeginning(row, before, last + 1)}”${word && `, a part of ${spokenQuote(word)}`}`;
 }
 
 const MOST_SPOKEN = 12;   // words of a row that are announced

@@ -2,7 +2,7 @@
 /** @import {Row, RowPiece} from './types.d.ts' */
 import {continuedLetters, endsInWord, formatNumber, quotedText, spokenText} from './figures_and_labels.js';
 
-/** @typedef {Pick<RowPiece, 'text' | 'ends'>} Piece */
+/** @typedef {Pick<RowPiece, 'text'> & Partial<Pick<RowPiece, 'ends'>>} Piece */
 
 /**
  * Whether a text continues the last word of another one.

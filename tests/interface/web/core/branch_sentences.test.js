@@ -393,6 +393,9 @@ test('a row that a person has changed is named by what it became', () => {
   const pieces = [{text: ' quiet'}, {text: ' old', isEdited: true}, {text: ' sea'}];
   assert.equal(words.changedPhrase({pieces}, 'The'), 'changed by you to “quiet old”');
   assert.equal(words.changedPhrase({pieces: [{text: ' sea'}]}, 'The'), '');
+  const longer = [{text: ' a'}, {text: ' cow', isEdited: true}, {text: 'ered'}, {text: ','}];
+  assert.equal(words.changedPhrase({pieces: longer}, 'The'), 'changed by you to “a cow”, a part of “cowered”', 'as it is shown');
+  assert.equal(words.changedPhrase({pieces: [{text: 'c', isEdited: true}, {text: 'ow', isEdited: true}, {text: ' ran'}]}, 'The'), 'changed by you to “Thecow”');
 });
 
 test('a number is refused where there are rows but not that one, and where its row only ends the text', () => {
