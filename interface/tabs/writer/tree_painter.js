@@ -4,7 +4,7 @@ import {FIGURE_SIZE, LABEL_SIZE} from '../../web/core/tree_layout.js';
 import {find, setAttribute, setText} from '../../web/ui/elements.js';
 import {linkShape, pixels, riverRectangles, textPositions, textsWithoutRoom} from '../../web/core/tree_shapes.js';
 import {measuredWidth} from '../../web/ui/measured_width.js';
-import {nodeName} from '../../web/core/tree_sentences.js';
+import {nodeName, placePhrase} from '../../web/core/tree_sentences.js';
 
 const NAMESPACE = 'http://www.w3.org/2000/svg';
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
@@ -99,7 +99,7 @@ function paintNode(element, laid) {
   const {node, parent, depth, x, y, width, height, label, figure} = laid, at = textPositions(laid), {state, here, inert, key, text, odds} = node;
   setAttributes(element, {
     'data-key': key, 'data-state': state, 'data-here': here, 'data-inert': inert, 'data-text': text, 'data-p': odds?.p,
-    'data-clicks': Boolean(node.piece || node.goal !== undefined), 'aria-level': depth + 1, 'aria-label': nodeName(node, parent?.node.text),
+    'data-clicks': Boolean(node.piece || node.goal !== undefined), 'aria-level': depth + 1, 'aria-label': [nodeName(node, parent?.node.text), placePhrase(laid)].filter(Boolean).join(', '),
     'aria-current': here,
   });
   setAttributes(find(element, '.hit', SVGElement), {x: pixels(x), y: pixels(y - height / 2), width: pixels(width), height: pixels(height)});

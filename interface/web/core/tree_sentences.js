@@ -1,6 +1,7 @@
 // The words of a drawn tree: labels, names for screen readers, and sentences.
 /** @import {LaidNode, TreeNode, TreeState} from './types.d.ts' */
-import {continuedLetters, formatCount, formatPercent, quotedText, spokenText, visibleText} from './figures_and_labels.js';
+import {continuedLetters, formatCount, formatPercent, quotedText, spokenQuote, spokenText, visibleText} from './figures_and_labels.js';
+import {lastWords as lastWordsOf} from './branch_sentences.js';
 
 const LONGEST = 24;   // characters of a label
 const LAST = 12;      // of the label of the text's end
@@ -61,6 +62,20 @@ export function nodeName(node, before = '') {
   const own = isPiece ? text ? `${continued}${spokenNode(node)}` : 'the start' : STATES[state];
   const parts = [odds ? `${own} ${formatPercent(odds)}` : own, text && isPiece ? STATES[state] : '', here ? 'the end of your text' : '', inert ? 'of an older text' : ''];
   return parts.filter(Boolean).join(', ');
+}
+
+/**
+ * Where a node stands among the branches, as a phrase after its name: the last words before it, or that it goes on from the text.
+ * Empty for the text itself.
+ * @param {LaidNode} laid
+ */
+export function placePhrase({node, parent}) {
+  if (!parent || node.here || node.state === 'typed' || node.state === 'chosen') return '';
+  if (parent.node.here) return 'after your text';
+  let text = '';
+  for (let at = /** @type {LaidNode | null} */ (parent); at && !at.node.here; at = at.parent) text = at.node.text + text;
+  const words = lastWordsOf(text.trimEnd());
+  return words.trim() ? `after ${spokenQuote(words)}` : '';
 }
 
 /**

@@ -369,7 +369,10 @@ def test_by_keyboard_alone(tree: Visit) -> None:
     tree.page.keyboard.press("ArrowRight")
     second = tree.page.locator("#tree .node:focus")
     assert second.get_attribute("aria-level") == "3"
-    assert "%" in str(second.get_attribute("aria-label"))
+    label, before = str(second.get_attribute("aria-label")), str(first.get_attribute("data-text")).strip()
+    assert "%" in label
+    assert label.endswith(f", after “{before}”"), "it says where one is"
+    assert str(first.get_attribute("aria-label")).endswith(", after your text")
     text = path_to(tree, second)
     scale = "document.querySelector('.tree-drawing').style.width"
     width = tree.page.evaluate(scale)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {spokenText} from '../../../../interface/web/core/figures_and_labels.js';
-import {drawingSentence, figuresSentence, nodeLabel, nodeName, nodeSentence, thicknessSentence} from '../../../../interface/web/core/tree_sentences.js';
+import {drawingSentence, figuresSentence, nodeLabel, nodeName, nodeSentence, placePhrase, thicknessSentence} from '../../../../interface/web/core/tree_sentences.js';
 
 const node = (state, text, more = {}) => ({key: 'k', text, state, odds: {p: 0.15}, children: [], rest: null, ...more});
 
@@ -97,4 +97,15 @@ test('a river of the session says which of its widths are no chances', () => {
 test('What the thickness of a line means is said of a tree and of a river', () => {
   assert.equal(thicknessSentence({river: false}), 'The thicker a line, the likelier.');
   assert.equal(thicknessSentence({river: true}), 'The wider the river, the likelier.');
+});
+
+test('a node of a branch says after which words it stands, and the text itself does not', () => {
+  const laid = (one, parent) => ({node: one, parent});
+  const root = laid(node('typed', 'The old keeper'), null), here = laid(node('typed', ' saw', {here: true}), root);
+  const first = laid(node('ahead', ' the'), here), second = laid(node('ahead', ' sea'), first), third = laid(node('ahead', ','), second);
+  assert.deepEqual([root, here, first, second, third].map(placePhrase), ['', '', 'after your text', 'after “the”', 'after “the sea”']);
+  assert.equal(placePhrase(laid(node('ahead', ' who'), third)), 'after “the sea, comma”');
+  assert.equal(placePhrase(laid(node('left', ' went'), root)), 'after “The old keeper”', 'in a session');
+  const long = laid(node('ahead', ' lighthouse above the harbour'), third);
+  assert.equal(placePhrase(laid(node('end', ''), long)), 'after “above the harbour”', 'the last words alone');
 });
