@@ -108,8 +108,8 @@ class HighlightsTab {
     listenToKeysBetween(this.branches, {
       toRows: () => { if (!this.branches.branchView.focus()) this.line.announce(this.#noRowsSentence, {again: true}); },
       toText: () => {
-        if (this.words.focusOpened()) return;
-        this.words.close(false);   // in a wide window the branches stand in the place of the text field
+        if (!this.words.shown.contains(document.activeElement) && this.words.focusOpened()) return;
+        if (matchMedia(WIDE).matches) this.words.close(false);   // there the branches stand in its place
         this.text.focus();
       },
     });

@@ -1276,6 +1276,29 @@ def test_alt_and_arrow_up_lead_from_the_branches_back_to_the_word(tiny: Visit) -
 
 
 @in_a_browser
+@pytest.mark.parametrize("width", [1280, 700])
+def test_alt_and_arrow_up_lead_from_any_word_to_the_text_and_close_branches_in_its_place(
+    tiny: Visit, width: int
+) -> None:
+    page = tiny.page
+    page.set_viewport_size({"width": width, "height": 800})
+    tiny.analyse(TEXT)
+    rows = page.locator("#highlights-branches [data-branch]")
+    for key in ("Shift", "ArrowRight"):  # on the opened word, and on another one
+        page.locator("#highlights .word").nth(3).focus()
+        page.keyboard.press("Enter")
+        expect(rows.first).to_be_visible()
+        page.keyboard.press(key)
+        page.keyboard.press("Alt+ArrowUp")
+        expect(page.locator("#highlights-text")).to_be_focused()
+        assert (rows.count() == 0) == (width == 1280)
+        if width < 760:
+            page.locator("#highlights .word").nth(3).focus()
+            page.keyboard.press("Escape")
+            expect(rows).to_have_count(0)
+
+
+@in_a_browser
 def test_a_word_says_whether_its_branches_are_open(tiny: Visit) -> None:
     tiny.analyse(TEXT)
     word = tiny.page.locator("#highlights .word").filter(has_text="keeper").first
