@@ -86,9 +86,10 @@ const WRITE_WORDS = {...WORDS, lines: [
 
 /** @type {Topic} */
 const TREE_KEYS = {title: 'In the tree', isOfKeys: true, lines: [
-  ['← → ↑ ↓', 'go back, go on, and from branch to branch; to the last node on the right with End'],
+  ['← → ↑ ↓', 'go back, go on, and from branch to branch; to the first node with Home, to the last one on the right with End'],
   ['Enter', 'insert the text up to the node that has the focus; with Session, go back to an earlier one, or to the text before one that was only seen'],
   ['+ − 0', 'zoom in, zoom out, show all; so does Ctrl with the wheel'],
+  ['Delete', 'ban the token of the node that has the focus'],
 ]};
 
 /** The topics of Write's help: before and after what *Show* offers. */
@@ -115,7 +116,7 @@ export const TOPICS = {
       ['Enter', 'show how the text could have continued from that word'],
       ['Esc', 'hide what is said of the word, and close its branches'],
       ['Alt ↓', 'go to the branches'],
-      ['Alt ↑', 'go to the text field, which closes the branches'],
+      ['Alt ↑', 'go to the text field; branches in its place are closed'],
     ]},
     {title: 'In the branches', isOfKeys: true, lines: [
       ['← → ↑ ↓', 'go from token to token and from row to row, to read them; nothing is inserted'],

@@ -18,7 +18,7 @@ test('each tab beside Write has a help with its keys, and each page of the Lab',
 test('Write explains its words and keys by the lines of the other helps, and has none of its own in its markup', () => {
   const {words, keys} = WRITE_TOPICS, others = TOPICS.rewrite.flatMap(({lines}) => lines).map(String);
   const lines = [...words, ...keys].flatMap(topic => topic.lines), own = lines.filter(line => !others.includes(String(line))).map(([term]) => term);
-  assert.deepEqual(own, ['share', 'depth', 'temperature', '← → ↑ ↓', 'Enter', '+ − 0']);
+  assert.deepEqual(own, ['share', 'depth', 'temperature', '← → ↑ ↓', 'Enter', '+ − 0', 'Delete']);
   assert.ok(!readFileSync(WRITE, 'utf8').includes('<dt>'));
   for (const [term, meaning] of lines) assert.ok(term && meaning && !/[.!]$/.test(meaning), term);
 });
@@ -32,7 +32,7 @@ test('what a finger does stands after what a mouse does, and never alone', () =>
 
 test('the keys of an analysed text name the one that leads to its text field', () => {
   const {lines} = TOPICS.highlights.find(({title}) => title === 'In the analysed text');
-  assert.ok(lines.some(([keys, meaning]) => keys === 'Alt ↑' && meaning === 'go to the text field, which closes the branches'));
+  assert.ok(lines.some(([keys, meaning]) => keys === 'Alt ↑' && meaning === 'go to the text field; branches in its place are closed'));
 });
 
 test('the tabs with branches explain a fork in the same words', () => {
