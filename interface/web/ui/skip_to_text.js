@@ -9,7 +9,8 @@ export function skipToText(button) {
   document.addEventListener('click', event => { if (closestTo(event, '[role=tab]')) requestAnimationFrame(name); });
   button.addEventListener('click', () => {
     const {field, panel} = goal();
-    // The lesson of the Lab has no text field: its panel takes the focus, which a panel does only if it has this attribute.
+    // Without a text field, as in the lesson of the Lab or below the branches of Highlights, the panel takes the focus: it does so only
+    // with this attribute.
     if (!field && panel) panel.tabIndex = -1;
     (field ?? panel)?.focus();
   });
@@ -17,7 +18,7 @@ export function skipToText(button) {
 
 /** The text field of the open tab, if it has one, and the panel of the open tab. */
 function goal() {
-  const visible = (/** @type {string} */ selector) => findAll(document.body, selector).filter(one => one.checkVisibility());
+  const visible = (/** @type {string} */ selector) => findAll(document.body, selector).filter(one => one.checkVisibility({visibilityProperty: true}));
   return {field: visible('[role=tabpanel] .leaf textarea').at(0), panel: visible('[role=tabpanel]').at(-1)};
 }
 
