@@ -27,6 +27,7 @@ test('what a finger does stands after what a mouse does, and never alone', () =>
   const lines = [WRITE_TOPICS.words, ...Object.values(TOPICS)].flat().flatMap(topic => topic.lines).map(line => line.join(': '));
   const byFinger = lines.filter(line => /\b(tap|swipe|hold)\b/.test(line) && !line.startsWith('coverage'));
   assert.ok(byFinger.length);
+  assert.doesNotMatch(readFileSync(WRITE, 'utf8'), /fingers/, 'nor in a title');
   for (const line of byFinger) assert.match(line, /\b(click|point)\b.*\b(tap|hold)\b/, line);
 });
 
