@@ -54,9 +54,10 @@ export class RowEditor {
     setAttribute(button, 'data-editing', true);
     const left = token.left - outer.left;
     field.style.cssText = `top: ${token.top - outer.top}px; height: ${token.height}px`;
-    place(field, {left, width: Math.max(LEAST, token.width + ROOM), room: outer.width});
+    const placeIn = (/** @type {number} */ width) => this.#place(field, {left, width, right: left + token.width, room: outer.width});
+    placeIn(Math.max(LEAST, token.width + ROOM));
     field.addEventListener('input', () => {
-      if (field.scrollWidth > field.clientWidth) place(field, {left, width: field.scrollWidth + ROOM, room: outer.width});
+      if (field.scrollWidth > field.clientWidth) placeIn(field.scrollWidth + ROOM);
     });
     field.addEventListener('keydown', event => this.#onKey(event, back, () => this.onDone(row, piece, field.value)));
     field.addEventListener('blur', () => {
@@ -132,14 +133,16 @@ export class RowEditor {
     this.#leave(back);
     if (meaning === 'keep') done();
   }
-}
 
-/**
- * Give a field a width, and its place, in a line with this room.
- * @type {(field: HTMLElement, wanted: {left: number, width: number, room: number}) => void}
- */
-function place(field, {left, width, room}) {
-  const most = Math.min(width, room);
-  field.style.width = `${most}px`;
-  field.style.left = `${Math.max(0, Math.min(left, room - most))}px`;
+  /**
+   * Give a field a width, and its place, in a line with this room; the tokens after the edited one move aside.
+   * @type {(field: HTMLElement, wanted: {left: number, width: number, right: number, room: number}) => void}
+   */
+  #place(field, {left, width, right, room}) {
+    const most = Math.min(width, room), start = Math.max(0, Math.min(left, room - most));
+    field.style.width = `${most}px`;
+    field.style.left = `${start}px`;
+    const aside = this.#token?.matches(':dir(rtl)') ? Math.min(0, start - left) : Math.max(0, start + most - right);
+    this.root.style.setProperty('--aside', `${aside}px`);
+  }
 }

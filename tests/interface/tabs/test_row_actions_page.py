@@ -705,6 +705,26 @@ def test_below_the_field_of_a_change_stands_which_keys_end_it(visit: Visit) -> N
     expect(keys).to_have_count(0)
 
 
+def test_the_field_of_a_change_covers_no_token_after_it(visit: Visit) -> None:
+    write(visit)
+    tokens = visit.page.locator("#branches .token")
+    boxes = "tokens => tokens.map(token => token.getBoundingClientRect()).map(({x, y, right}) => ({x, y, right}))"
+    before = tokens.evaluate_all(boxes)
+    later = visit.page.locator("#branches .branch").first.locator(".token").count() - 1
+    assert later > 1
+    press(visit, "Alt+ArrowDown", "F2")
+    for typed in ("never", "never and under no circumstances at all"):
+        visit.page.locator(".row-editor").fill(typed)
+        field, now = visit.page.locator(".row-editor").bounding_box(), tokens.evaluate_all(boxes)
+        end = field["x"] + field["width"]
+        assert end < now[1]["x"] < end + 16, "the next token stands beside the field"
+        moved = {round(one["x"] - old["x"], 2) for one, old in zip(now[1 : later + 1], before[1:], strict=False)}
+        assert len(moved) == 1, "all later tokens of the row move by one distance"
+        assert [now[0], *now[later + 1 :]] == [before[0], *before[later + 1 :]], "nothing else moves"
+    press(visit, "Escape")
+    assert tokens.evaluate_all(boxes) == before
+
+
 def test_tokens_after_the_field_of_a_change_are_grey_until_it_is_closed(visit: Visit) -> None:
     write(visit)
     tokens = visit.page.locator("#branches .branch").first.locator(".token")
