@@ -148,9 +148,10 @@ export class Tips {
     const frame = owner.closest(`${TOOLBARS}, ${FRAMES}`) ?? owner;
     const spared = frame.matches(TOOLBARS) ? CONTROLS : frame.matches(FRAMES) ? ROWS : BUTTONS;
     const boxes = (/** @type {string} */ selector) => [...document.querySelectorAll(selector)].filter(isVisible).map(one => one.getBoundingClientRect());
+    const controls = owner.closest(HEADER) ? [] : boxes(spared), text = frame.matches(FRAMES) ? paragraphBoxes() : [];
     const {left, top} = tipPosition({
       control: owner.getBoundingClientRect(), toolbar: frame.getBoundingClientRect(), toolbars: boxes(`${TOOLBARS}, .cover`), beside: frame.matches(FRAMES),
-      controls: owner.closest(HEADER) ? [] : boxes(spared), others: frame.matches(TOOLBARS) ? [...boxes(OTHERS), ...paragraphBoxes()] : boxes(CELLS),
+      controls: [...controls, ...text], others: frame.matches(TOOLBARS) ? [...boxes(OTHERS), ...paragraphBoxes()] : boxes(CELLS),
       size: this.element.getBoundingClientRect(), page: {width: innerWidth, height: innerHeight},
     });
     Object.assign(this.element.style, {left: `${left}px`, top: `${top}px`});

@@ -192,6 +192,22 @@ def test_share_coverage_and_authorship_are_explained_over_no_row(visit: Visit, w
         assert page.evaluate(COVERED, TOOLBARS) == []
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (1024, 768)])
+@pytest.mark.parametrize("words", [50, 300])
+def test_the_sentence_of_a_share_covers_no_text(visit: Visit, width: int, height: int, words: int) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": width, "height": height})
+    visit.fill("keeper " * words)
+    visit.wait_until_settled()
+    for share in page.locator("#branches .share").all():
+        page.mouse.move(0, 0)
+        share.hover()
+        expect(page.locator(".tip")).to_be_visible()
+        assert page.evaluate(INSIDE)
+        assert not page.evaluate(TEXT_COVERED)
+        assert page.evaluate(ROWS_COVERED) == 0
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (911, 512)])
 def test_the_sentence_of_everything_else_covers_no_row_at_the_end_of_a_window(
     visit: Visit, width: int, height: int
