@@ -17,7 +17,7 @@ import {LOW, WIDE} from '../web/ui/window_sizes.js';
 import {SLOWEST_PAINT, afterPaint, dispatch, onDetail} from '../web/ui/events.js';
 import {coverPlaceOf} from '../web/ui/click_cover.js';
 import {announce, announcedIn} from '../web/ui/announce.js';
-import {find, findAll, scrollBehavior, setAttribute, setText} from '../web/ui/elements.js';
+import {find, findAll, scrollBehavior, setAttribute, setSpokenText, setText} from '../web/ui/elements.js';
 import {waysSentence} from '../web/core/row_forks.js';
 import {focusAt, focusFirst, focusPosition, keepTabStop, listenToRowKeys} from './row_keys.js';
 import {NOTHING_TYPED, editOf, replacementText} from '../web/core/row_edits.js';
@@ -25,7 +25,7 @@ import {listenToClicks} from './clicks.js';
 import {listenToHolds} from '../web/ui/holds.js';
 import {markAwaited, markInert, markPrefetched, nameRows, paintRows} from './paint_rows.js';
 import {EXAMPLE_IS_FIXED, nextWordEnd} from '../web/core/choice.js';
-import {quotedText, spokenSentence} from '../web/core/figures_and_labels.js';
+import {quotedText, spokenBreaks, spokenSentence} from '../web/core/figures_and_labels.js';
 import {paintCover, paintMeter, paintRest} from './coverage_frame.js';
 import {CHOICES, targetOf} from './targets.js';
 
@@ -380,7 +380,7 @@ export class BranchView {
     const odds = otherOddsOf(state), since = state.textChanged ? 'For the text before' : odds ? `Odds of ${odds}` : 'Before the change';
     if (earlier) setText(find(this.cover, '.earlier'), since);
     setText(find(root, '.before-keys'), earlier ? `${since}${state.status.state === 'thinking' ? ': new rows are being computed' : ''}.` : waysSentence(this.#ways));
-    setText(find(this.note, '.words'), note.sentence);
+    setSpokenText(find(this.note, '.words'), note.sentence, spokenBreaks(note.sentence));
     const progress = find(this.note, '.progress'), hasProgressed = progress.textContent !== note.progress;
     setText(progress, note.progress);
     if (hasProgressed) dispatch(root, 'progress');

@@ -13,11 +13,11 @@ import {atNextClick, dispatch, onDetail} from '../../web/ui/events.js';
 import {drawingColours} from '../../web/ui/drawing_colours.js';
 import {drawingSentence, figuresSentence, nodeSentence, thicknessSentence} from '../../web/core/tree_sentences.js';
 import {announce} from '../../web/ui/announce.js';
-import {find, findAll, setAttribute, setText} from '../../web/ui/elements.js';
+import {find, findAll, setAttribute, setSpokenText, setText} from '../../web/ui/elements.js';
 import {hereIn} from '../../web/core/tree_moves.js';
 import {layoutInArea} from '../../web/core/tree_layout.js';
 import {sessionTree} from '../../web/core/session_tree.js';
-import {spokenSentence} from '../../web/core/figures_and_labels.js';
+import {spokenBreaks, spokenSentence} from '../../web/core/figures_and_labels.js';
 import {setTip} from '../../web/ui/tips.js';
 import {SteepMoves} from '../../web/ui/steep_moves.js';
 import {LOW} from '../../web/ui/window_sizes.js';
@@ -346,7 +346,7 @@ export class TreeView extends EventTarget {
 
   /** @param {string} sentence @param {boolean} [isOfNode] */
   #say(sentence, isOfNode = false) {
-    setText(find(this.panel, '.tree-says'), sentence);
+    setSpokenText(find(this.panel, '.tree-says'), sentence, spokenBreaks(sentence));
     find(this.panel, '.tree-foot').toggleAttribute('data-described', isOfNode);
   }
 

@@ -170,6 +170,9 @@ const withoutVisibleSigns = text =>
 export const spokenSentence = sentence => sentence.replace(/“(”|[^”]*)”/g, (_, /** @type {string} */ text) =>
   (/.…$/.test(text) ? `${spokenQuote(withoutVisibleSigns(text.slice(0, -1)))} or a longer word` : spokenQuote(withoutVisibleSigns(text))));
 
+/** The same for a sentence with signs for line breaks, tabs or spaces; any other sentence stays as it is. @param {string} sentence */
+export const spokenBreaks = sentence => (/[↵␍⇥␣]/.test(sentence) ? spokenSentence(sentence) : sentence);
+
 /**
  * Whether the word of a possible continuation may be longer: nothing is known of the word, or only a bound of its odds.
  * @param {{text: string | null, end?: boolean, odds: Odds, next_word?: object}} other

@@ -1053,6 +1053,16 @@ def test_what_cannot_be_seen_is_shown_as_a_sign_and_inserted_as_it_is(bench: Ben
     assert bench.all("[data-branch] [data-token]", "dataset.text") == list(texts.values())
 
 
+def test_the_note_names_a_line_break_to_a_screen_reader(bench: Bench) -> None:
+    first = likeliest(row_after(()), 1)[0]
+    bench.show(view_of([(first,)], {first: "\n"}, k=1, depth=1))
+    bench.token(0, 0).hover()
+    words = bench.page.locator("#branches .note .words")
+    expect(words.locator("[aria-hidden=true]")).to_contain_text("“↵”")
+    expect(words.locator(".spoken-only")).to_contain_text("“line break”")
+    assert "↵" not in words.locator(".spoken-only").inner_text()
+
+
 def test_right_to_left_rows_read_and_scroll_from_the_right(bench: Bench) -> None:
     first = likeliest(row_after(()), 1)[0]
     ids = path_of((first,), 3)

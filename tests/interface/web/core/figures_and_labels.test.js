@@ -161,6 +161,7 @@ const other = (text, p = 0.1) => ({text, odds: {p}});
 test('a screen reader says quoted signs by their names, and those of the likeliest others', () => {
   assert.equal(words.spokenSentence('The model expected “.”; your “sea…” and “””, “ I ”.'), 'The model expected “full stop”; your “sea” or a longer word and “closing quotation mark”, “I”.');
   assert.equal(words.spokenSentence('“↵” and “↵×2”, “␣” and “⇥…”.'), '“line break” and “line break, line break”, “space” and “tab” or a longer word.');
+  assert.deepEqual(['Insert “a↵b”.', 'Insert “a.”.'].map(words.spokenBreaks), ['Insert “a, line break, b”.', 'Insert “a.”.']);
   assert.equal(words.likeliestLabels([',', ' a', '.', '…', ' b'].map(text => other(text))).spoken, 'comma; a, or a longer word; full stop; ellipsis and more');
 });
 
