@@ -501,6 +501,9 @@ export const GHOST_IS_COMING = 'The grey text is not there yet. Tab accepts it o
 /** Why Tab does not insert the ghost text yet: it was not announced. */
 export const GHOST_IS_NEW = 'The grey text has just changed: press Tab again to insert it.';
 
+/** Why no rows are computed for the text: a part of it is selected. */
+export const SELECTION = 'While text is selected, no rows are computed.';
+
 /**
  * Why no key leads to the rows: there are none.
  * @param {{state: string, paused: boolean, selected: boolean}} about `state` is that of the branch view

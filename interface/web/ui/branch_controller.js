@@ -8,7 +8,7 @@
 /** @import {TextMirror} from './text_mirror.js' */
 import * as header from './header.js';
 import {gapBehind} from '../core/choice.js';
-import {caretSentence, noRowsSentence} from '../core/branch_sentences.js';
+import {SELECTION, caretSentence, noRowsSentence} from '../core/branch_sentences.js';
 import {AcceptingByKeys} from './accepting_by_keys.js';
 import {GhostText} from './ghost_text.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
@@ -23,7 +23,6 @@ import {withCharacterStarts} from '../core/text_words.js';
 const MOST_RECORDED = 200;   // characters of an instruction that an accepted piece keeps
 const LOADING = 'Branches appear here when the model is ready.';
 const PAUSED = 'Branching is paused: press “Go on” to change a row.';
-const SELECTION = 'A selection pauses branching.';
 const STEERED = 'To change a row, first remove the word to go towards.';
 /**
  * What is announced of a step of a ban, by its verb: where the step has lifted the ban, and where it has made it.

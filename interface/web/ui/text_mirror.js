@@ -2,7 +2,7 @@
 // chosen stretches, and the count of words.
 /** @import {Span} from '../core/types.d.ts' */
 /** @import {TextOwner} from './text_owner.js' */
-import {caretSentence} from '../core/branch_sentences.js';
+import {SELECTION, caretSentence} from '../core/branch_sentences.js';
 import {markedStretches, mirrorStart, stripCells} from '../core/text_marks.js';
 import {continuedLetters, formatCount, formatNumber} from '../core/figures_and_labels.js';
 import {countWords} from '../core/text_words.js';
@@ -13,7 +13,6 @@ import {onDetail} from './events.js';
 const COUNT_SETTLES = 200;       // milliseconds
 const LINE = 24;                 // pixels below the box that are more than its padding
 const BREAK_POINT = '\u200b';    // so that the ghost text does not pull the last word to the next line
-const SELECTED = 'While text is selected, no rows are computed: these are from before.';
 const FADE = 16;                 // pixels at the lower edge of the box in which its text fades out
 const CLOSING_SIGNS = /^[\p{Po}\p{Pe}\p{Pf}-]{1,3}/u;
 
@@ -188,7 +187,7 @@ export class TextMirror {
     this.strip.setAttribute('aria-label', words ? `${formatNumber(chosen)} of ${formatCount(words, 'word')} ${chosen === 1 || words === 1 ? 'was' : 'were'} chosen from the branches.` : 'Nothing is written yet.');
     if (!this.caretNote) return;
     const continued = caretSentence(text, this.draft.caret);
-    this.caretNote.textContent = continued && this.draft.selected ? SELECTED : continued;
+    this.caretNote.textContent = continued && this.draft.selected ? SELECTION : continued;
     this.caretNote.hidden = !this.caretNote.textContent;
   }
 }

@@ -652,7 +652,7 @@ def test_it_is_said_where_the_rows_continue_if_the_caret_is_within_the_text(tiny
     expect(said).to_be_visible()
     tiny.page.locator("#document textarea").focus()
     press(tiny, "Shift+ArrowRight")
-    expect(said).to_have_text("While text is selected, no rows are computed: these are from before.")
+    expect(said).to_have_text("While text is selected, no rows are computed.")
     put_caret(tiny, len("The sea and the wind"))
     expect(said).to_be_hidden()
 
@@ -680,6 +680,17 @@ def test_a_selection_pauses_branching_and_is_never_overwritten_by_a_click(tiny: 
     assert tiny.text == PROMPT
     put_caret(tiny, len(PROMPT))
     tiny.wait_until_settled()
+
+
+@pytest.mark.slow
+def test_a_selection_before_there_are_rows_has_one_sentence(tiny: Visit) -> None:
+    sentence = "While text is selected, no rows are computed."
+    with browsers.requests_held(tiny.page):
+        tiny.fill(PROMPT)
+        tiny.page.locator("#document textarea").select_text()
+        tiny.wait_for_view("paused")
+        expect(tiny.page.locator("#branches .note .words")).to_have_text(sentence)
+        expect(tiny.page.locator(".caret-note")).to_have_text(sentence)
 
 
 @pytest.mark.slow
@@ -825,7 +836,7 @@ def test_a_slider_under_a_selection_leaves_the_page_paused_with_its_reason(tiny:
     tiny.wait_for_view("paused")
     slide(tiny, "k", "12")
     tiny.wait_for_view("paused")
-    assert "selection" in tiny.page.locator("#branches .note").inner_text()
+    assert "selected" in tiny.page.locator("#branches .note").inner_text()
     tiny.page.locator("#document textarea").focus()
     press(tiny, "ArrowRight")
     tiny.wait_until_settled()

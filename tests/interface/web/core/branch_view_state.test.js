@@ -319,12 +319,12 @@ test('every refusal is counted, so that two in a row change what is drawn twice'
 });
 
 test('a refusal says the reason that is given, and is announced again when it is repeated', () => {
-  const state = run([{type: 'refuse', because: 'A selection pauses branching.'}], settled());
-  assert.equal(noteOf(state).sentence, 'A selection pauses branching.');
-  assert.equal(state.announcement, 'A selection pauses branching.');
+  const state = run([{type: 'refuse', because: 'While text is selected, no rows are computed.'}], settled());
+  assert.equal(noteOf(state).sentence, 'While text is selected, no rows are computed.');
+  assert.equal(state.announcement, 'While text is selected, no rows are computed.');
   const ended = run([{type: 'endRefusal'}], state);
   assert.equal(ended.announcement, '');
-  assert.equal(run([{type: 'refuse', because: 'A selection pauses branching.'}], ended).announcement, state.announcement);
+  assert.equal(run([{type: 'refuse', because: 'While text is selected, no rows are computed.'}], ended).announcement, state.announcement);
 });
 
 test('a growing view of the present text says how deep it is; an older one does not', () => {
@@ -577,8 +577,8 @@ test('where no rows follow, what a person has done is announced alone, or with t
   assert.equal(run([confirm('hidden')], settled(1)).announcement, 'Grey text hidden until the text changes.');
   assert.equal(run([confirm('unbanned', ' isn'), {type: 'expect', revision: 2}, {type: 'status', state: 'paused'}], settled(1)).announcement,
     'Undone: the ban of “isn”. Branching is paused. “Go on”, or Alt+P, continues it.');
-  assert.equal(run([confirm('restored', 'is'), {type: 'status', state: 'paused', note: 'A selection pauses branching.'}], settled(1)).announcement,
-    'Undone: “is” is back. A selection pauses branching.');
+  assert.equal(run([confirm('restored', 'is'), {type: 'status', state: 'paused', note: 'While text is selected, no rows are computed.'}], settled(1)).announcement,
+    'Undone: “is” is back. While text is selected, no rows are computed.');
 });
 
 test('nothing says that branching is paused after it goes on', () => {
