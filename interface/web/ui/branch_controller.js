@@ -10,6 +10,7 @@ import * as header from './header.js';
 import {gapBehind} from '../core/choice.js';
 import {SELECTION, caretSentence, noRowsSentence} from '../core/branch_sentences.js';
 import {AcceptingByKeys} from './accepting_by_keys.js';
+import {DoubleClicks} from './double_clicks.js';
 import {GhostText} from './ghost_text.js';
 import {KnownViews, idsKey, isComplete, showsMore} from '../core/known_views.js';
 import {RowEditing} from './row_editing.js';
@@ -184,7 +185,12 @@ export class BranchController {
     showRowsAboveKeyboard(draft.box, branches);
     listenToKeysBetween(branches, {toRows: () => this.goToRows(), toText: () => draft.box.focus()});
     document.addEventListener('lookahead:ready', () => this.#update());
-    buttons.pause.addEventListener('click', () => this.#togglePause());
+    const doubleClicks = new DoubleClicks();
+    buttons.pause.addEventListener('click', event => {
+      if (event.detail && doubleClicks.isSecond(event)) return;
+      doubleClicks.begin(event);
+      this.#togglePause();
+    });
     buttons.stop.addEventListener('click', () => this.#stop());
   }
 

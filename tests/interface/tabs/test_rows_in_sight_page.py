@@ -183,6 +183,22 @@ def test_a_double_click_or_double_tap_on_a_token_inserts_once_and_a_later_one_ag
         assert (pressed.text != first) is again, pause
 
 
+def test_a_double_click_or_double_tap_on_pause_pauses_and_a_later_click_goes_on(pressed: Visit) -> None:
+    pressed.fill("The old keeper looked out over the")
+    pressed.wait_until_settled()
+    pause = pressed.page.locator("#pause")
+    pause.scroll_into_view_if_needed()
+    pressed.page.wait_for_timeout(500)
+    place, now = middle_of(pause), time.time() - 1
+    press(pressed, place, now)
+    expect(pause).to_contain_text("Go on")
+    press(pressed, place, now + 0.1, 2)
+    pressed.wait_until_asked()
+    expect(pause).to_contain_text("Go on")
+    press(pressed, place, now + 0.6)
+    expect(pause).to_contain_text("Pause")
+
+
 def test_a_double_click_or_double_tap_on_a_token_of_the_tree_inserts_once(pressed: Visit) -> None:
     page, text = pressed.page, "The old keeper looked out over the"
     pressed.fill(text)
