@@ -2,8 +2,11 @@
 // key and screen readers go through the page as it is seen.
 import {WIDE} from './window_sizes.js';
 import {closestTo} from './events.js';
+import {setAttribute} from './elements.js';
 
 const PHONE = '(max-width: 760px), (max-height: 440px)';   // upright or sideways; in page.css too
+/** What takes the room of the score above the form of a guess: five banned tokens below open settings, or any remark beside closed ones. */
+const ABOVE_GUESS = '.more-settings[open] ~ .never button:nth-of-type(5), .more-settings:not([open]) ~ :is(.never:not([hidden]), .settings-remark) :not(:empty)';
 
 /**
  * Keep the controls first in their card, and on a phone last. The form of a guess, if they have one, is always next to the rows,
@@ -25,7 +28,15 @@ export function placeControls(controls) {
   };
   for (const size of [phone, wide]) size.addEventListener('change', place);
   place();
+  if (guess) markScoreBelow(controls);
   holdSliders(controls, card);
+}
+
+/** Mark the controls while the score of guesses has no room above their form: style sheets place it below. @param {HTMLElement} controls */
+function markScoreBelow(controls) {
+  const mark = () => setAttribute(controls, 'data-score-below', controls.querySelector(ABOVE_GUESS) !== null);
+  new MutationObserver(mark).observe(controls, {attributeFilter: ['open', 'hidden'], childList: true, subtree: true});
+  mark();
 }
 
 /**
