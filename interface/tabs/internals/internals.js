@@ -20,7 +20,6 @@ import {spokenToken, tokenLabel} from './visible_signs.js';
 
 const TEXT_SETTLES = 400;   // milliseconds without a key before a text is analysed
 const MARGIN = 8;           // pixels above a token when the page scrolls to its details
-const FIRST_ROWS = 5;       // of the table: in a low window they are seen together with the tokens
 const SETTINGS = {k: 1, depth: 1};
 const EXAMPLE = 'A naïve fox 🦊 said: “Antidisestablishmentarianism!”\nThen it went home.';
 const EXAMPLE_CONVERSATION = [{role: 'user', content: 'What colour is the sea?'}, {role: 'assistant', content: 'The sea is'}];
@@ -228,18 +227,11 @@ class InternalsTab {
 
   /**
    * Scroll the page if the first lines of the details are below the window: as far as the token stays in sight, but at least
-   * until those lines are seen. In a low window, where the tokens stand beside the details, scroll until the first rows of the table and
-   * the token after the chosen one are in the window, but not beyond the top of both.
+   * until those lines are seen. In a low window the tokens stand beside the details, and the page stays as it is.
    * @param {HTMLElement} box
    */
   #scrollToDetails(box) {
-    if (matchMedia(`${WIDE} and ${LOW}`).matches) {
-      const bottomOf = (/** @type {Element} */ one) => one.getBoundingClientRect().bottom, row = findAll(this.details, 'tbody tr').slice(0, FIRST_ROWS).at(-1);
-      const next = this.#box(Math.min(this.shownToken + 1, Number(this.view?.tokens.length) - 1));
-      const end = Math.max(row ? bottomOf(row) : 0, Math.min(bottomOf(next), bottomOf(this.lines))) + MARGIN - innerHeight;
-      if (end > 0) scrollBy({top: Math.min(end, this.result.getBoundingClientRect().top), behavior: scrollBehavior()});
-      return;
-    }
+    if (matchMedia(`${WIDE} and ${LOW}`).matches) return;
     const below = find(this.details, '.controls').getBoundingClientRect().top - innerHeight;
     if (below <= 0) return;
     const rest = this.details.getBoundingClientRect().bottom - innerHeight, room = box.getBoundingClientRect().top - MARGIN;
