@@ -244,6 +244,7 @@ def test_the_tree_stays_in_its_place_beside_play_from_pass_to_pass(
     browsers.expect(part(page, "p.legend")).to_be_in_viewport(ratio=1)
     if height == 512:
         browsers.expect(part(page, "> .says .sentence")).to_be_in_viewport(ratio=1)
+        browsers.expect(part(page, ".verdict")).to_be_in_viewport(ratio=1)
         note = part(page, ".cropped-note").bounding_box()
         words = part(page, ".initials").evaluate(
             "one => { const range = new Range(); range.selectNodeContents(one);"
