@@ -292,26 +292,34 @@ def test_in_a_low_window_the_whole_prompt_is_seen_above_run(tiny: Visit) -> None
 
 
 @in_a_browser
-def test_in_a_low_window_what_a_page_is_about_is_seen_beside_the_prompt_until_it_runs(tiny: Visit) -> None:
+def test_in_a_low_window_what_a_page_is_about_is_seen_beside_the_prompt_until_it_runs_and_then_what_it_shows(
+    tiny: Visit,
+) -> None:
     page = tiny.page
     tiny.open_tab("Lab")
     for name in ("Cache", "Speculation", "Decoding"):
         page.set_viewport_size({"width": 911, "height": 512})
         tiny.open_tab(name)
         form, result = page.locator(f"#{name.lower()}-form"), page.locator(f"#lab-{name.lower()}")
-        about = result.locator(".about")
-        browsers.expect(about).to_have_text(form.locator(".about p").inner_text())
+        about, heights = result.locator(".about"), "all => all.map(one => one.offsetHeight)"
+        paragraphs = form.locator(".about p")
+        assert about.locator("p").all_inner_texts() == paragraphs.all_inner_texts()
         browsers.expect(about).to_be_in_viewport(ratio=1)
-        assert form.locator(".about p").evaluate("one => one.offsetHeight") == 1, "it is seen once"
+        assert set(paragraphs.evaluate_all(heights)) == {1}, "it is seen once"
         page.set_viewport_size({"width": 1280, "height": 720})
         browsers.expect(about).to_be_hidden()
-        browsers.expect(form.locator(".about p")).to_be_in_viewport(ratio=1)
-    page.set_viewport_size({"width": 911, "height": 512})
-    form.locator("[name=tokens]").fill("2")
-    form.locator(".run").click()
-    browsers.expect(result).to_have_attribute("data-state", "settled", timeout=PATIENCE)
-    browsers.expect(about).to_be_hidden()
-    assert form.locator(".about p").evaluate("one => one.offsetHeight") > 10
+        for paragraph in paragraphs.all():
+            browsers.expect(paragraph).to_be_in_viewport(ratio=1)
+        page.set_viewport_size({"width": 911, "height": 512})
+        form.locator(f"[name={'depth' if name == 'Cache' else 'tokens'}]").fill("2")
+        form.locator(".run").click()
+        browsers.expect(result).to_have_attribute("data-state", "settled", timeout=PATIENCE)
+        browsers.expect(about).to_be_hidden()
+        assert min(paragraphs.evaluate_all(heights)) > 10
+        for part in (form.locator(".about .seen"), result.locator(".verdict, .plots").first):
+            browsers.expect(part).to_be_in_viewport()
+        end = form.locator("[name=prompt]").evaluate("one => one.getBoundingClientRect().bottom")
+        assert end <= form.locator("> .bar").evaluate("one => one.getBoundingClientRect().top"), name
 
 
 @in_a_browser
