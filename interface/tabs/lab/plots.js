@@ -59,6 +59,8 @@ function colours() {
   return {dark, ink: of('--ink'), soft: of('--ink-soft'), line: of('--line'), lines: [of('--accent'), of('--good'), of('--ink-soft')]};
 }
 
+const FEW = 10;   // below this x has a label at each whole number; Plotly would set labels between them
+
 /**
  * The data and the layout that Plotly draws a plot from.
  * @param {Plot} plot
@@ -82,7 +84,7 @@ export function plotlyFigure({x, lines, unit, labels, logarithmic = false, parts
       margin: {l: 48, r: 14, t: 8, b: 36},
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font,
-      xaxis: {...axis, title: {text: below, standoff: 4, font: title}, ...(labels ? {tickvals: x, ticktext: labels, autotickangles: [0, -30, -60]} : {rangemode: 'tozero'})},
+      xaxis: {...axis, title: {text: below, standoff: 4, font: title}, ...(labels ? {tickvals: x, ticktext: labels, autotickangles: [0, -30, -60]} : {rangemode: 'tozero', ...(Math.max(...x) < FEW && {dtick: 1})})},
       yaxis: {...axis, ...(parts && {tickformat: '.3~p', hoverformat: '.3~p'}), ...(logarithmic && logarithmicTicks(lines.flatMap(line => line.y), parts)), title: {text: logarithmic ? `${unit},<br>logarithmic scale` : unit, standoff: 4, font: title}, type: logarithmic ? 'log' : 'linear', exponentformat: 'power', rangemode: logarithmic ? 'normal' : 'tozero'},
       showlegend: lines.length > 1,
       legend: {orientation: 'h', x: 0, y: 1.02, yanchor: 'bottom', font},

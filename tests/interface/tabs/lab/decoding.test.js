@@ -109,6 +109,18 @@ test('the legend says what the lines through the diamonds are', () => {
   assert.equal(oddsPlot({...view, draws: null}).lines.length, 2);
 });
 
+test('an axis of few depths has a label at each, and none between two', () => {
+  const palette = {dark: false, ink: '#000', soft: '#666', line: '#eee', lines: ['#a00']};
+  globalThis.document = {documentElement: null};
+  globalThis.getComputedStyle = () => ({getPropertyValue: () => ''});
+  const axisOf = last => {
+    const x = Array.from({length: last}, (_, index) => index + 1);
+    return plotlyFigure({title: '', unit: 'seconds', table: '', x, lines: [{name: 'time', y: x}]}, palette).layout.xaxis;
+  };
+  for (const last of [1, 2, 9]) assert.equal(axisOf(last).dtick, 1);
+  assert.equal(axisOf(40).dtick, undefined);
+});
+
 test('the axis of chances is in per cent, and all letters of a plot have 14 pixels', () => {
   const palette = {dark: false, ink: '#000', soft: '#666', line: '#eee', lines: ['#a00']};
   globalThis.document = {documentElement: null};
