@@ -128,13 +128,13 @@ function partedClause(forks) {
  * @param {{river: boolean, session: boolean}} drawing
  */
 export const figuresSentence = ({river, session}) => 'All figures are of tokens, not of words.' + (river && session
-  ? ' After each text that you wrote, chose or left behind, the river has its full width again, whatever the chance of that text. Every other width is a chance, after the text before it.' : '');
+  ? ' After each text that you wrote, chose or left behind, the river has its full width again, whatever the chance of that text. Every other width is the chance of all tokens since then.' : '');
 
 /**
- * What the thickness of a drawing's lines is.
+ * What the thickness of a drawing's lines is. A river's widths are no figures of its tokens: those are chances after the text before them.
  * @param {{river: boolean}} drawing
  */
-export const thicknessSentence = ({river}) => (river ? 'The wider the river, the likelier.' : 'The thicker a line, the likelier.');
+export const thicknessSentence = ({river}) => (river ? 'Width: the chance of all tokens up to there; figure: of the last.' : 'The thicker a line, the likelier.');
 
 /**
  * What a drawing shows, in one sentence.

@@ -91,12 +91,12 @@ test('the sentence of a drawing counts what it shows', () => {
 
 test('a river of the session says which of its widths are no chances', () => {
   for (const drawing of [{river: false, session: true}, {river: true, session: false}]) assert.equal(figuresSentence(drawing), 'All figures are of tokens, not of words.');
-  assert.match(figuresSentence({river: true, session: true}), /tokens, not of words\. After each text that you wrote, chose or left behind, the river has its full width again, whatever/);
+  assert.match(figuresSentence({river: true, session: true}), /tokens, not of words\. After each text that you wrote, chose or left behind, the river has its full width again, whatever .* is the chance of all tokens since then\.$/);
 });
 
 test('What the thickness of a line means is said of a tree and of a river', () => {
   assert.equal(thicknessSentence({river: false}), 'The thicker a line, the likelier.');
-  assert.equal(thicknessSentence({river: true}), 'The wider the river, the likelier.');
+  assert.equal(thicknessSentence({river: true}), 'Width: the chance of all tokens up to there; figure: of the last.');
 });
 
 test('a node of a branch says after which words it stands, and the text itself does not', () => {
