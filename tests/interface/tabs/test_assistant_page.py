@@ -255,6 +255,20 @@ def test_the_last_message_stays_in_sight_when_the_window_gets_lower(talking: Tal
     page.set_viewport_size(size)
 
 
+def test_in_a_low_window_the_field_and_send_stay_in_sight_below_many_messages(talking: Talking) -> None:
+    page = talking.page
+    size = page.viewport_size
+    page.set_viewport_size({"width": 911, "height": 512})
+    for text in (QUESTION, ANSWER, QUESTION, ANSWER):
+        talking.send(text)
+        for part in ("#chat-text", "#send"):
+            expect(page.locator(part)).to_be_in_viewport(ratio=1)
+    talking.fill(ANSWER * 4)
+    expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("scrollY") == 0
+    page.set_viewport_size(size)
+
+
 def test_the_key_of_send_sends_from_the_branches_too(talking: Talking) -> None:
     talking.fill(QUESTION)
     talking.branches.locator(".token").first.focus()
