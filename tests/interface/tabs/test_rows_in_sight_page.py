@@ -715,7 +715,7 @@ def test_the_mark_of_earlier_rows_covers_no_word_and_moves_no_row(tiny: Visit, v
         assert tiny.page.evaluate(tops) == before
 
 
-def test_on_a_projector_three_rows_and_the_coverage_are_seen_below_more_settings(tiny: Visit) -> None:
+def test_on_a_projector_three_and_a_half_rows_and_the_coverage_are_seen_below_more_settings(tiny: Visit) -> None:
     page = tiny.page
     page.set_viewport_size({"width": 911, "height": 512})
     tiny.fill("The keeper saw")
@@ -723,10 +723,13 @@ def test_on_a_projector_three_rows_and_the_coverage_are_seen_below_more_settings
     tiny.control("mode")
     page.evaluate("scrollTo(0, 0)")
     assert page.locator("#branches").evaluate(SEEN) >= 3
-    for part in (".sum .held", ".sum .of", ".stack"):
+    assert page.locator("#branches .branch").nth(3).evaluate(PART_SEEN) >= 0.5
+    expect(page.locator("#coverage .sum .of")).to_be_hidden()
+    for part in (".sum .held", ".stack"):
         expect(page.locator(f"#coverage {part}")).to_be_in_viewport(ratio=1)
     for control in page.locator("#controls .settings-row").locator("select, input").locator("visible=true").all():
         box = control.bounding_box()
         assert control.evaluate("one => parseFloat(getComputedStyle(one).fontSize)") >= 12
         assert box["height"] >= 16 and box["x"] + box["width"] <= 886
     page.locator("#controls summary").click()
+    expect(page.locator("#coverage .sum .of")).to_be_visible()
