@@ -43,6 +43,8 @@ export class Notice {
       event.preventDefault();
       this.button.click();
     }, {capture: true});
+    // In a narrow window the text keeps the focus: without it the notice would move before the button is released (see sheet.css).
+    element.addEventListener('mousedown', event => { if (getComputedStyle(element).position === 'absolute') event.preventDefault(); });
     dismiss.addEventListener('click', () => this.clear());
     // Also when its tab is left or opened.
     new ResizeObserver(reserveRoom).observe(element);
@@ -114,8 +116,8 @@ export class Notice {
 
 /** Let the page of a phone begin below the notice that stays at the top of the window, which would cover the tabs: see page.css. */
 function reserveRoom() {
-  const fixed = findAll(document, '.notice.stays').filter(element => getComputedStyle(element).position === 'fixed');
-  const room = Math.max(0, ...fixed.map(({offsetHeight}) => offsetHeight)), {style} = document.documentElement;
+  const notices = findAll(document, '.sheet:not(.talking) .notice.stays');
+  const room = Math.max(0, ...notices.map(({offsetHeight}) => offsetHeight)), {style} = document.documentElement;
   if (room) style.setProperty('--notice-room', `${room}px`);
   else style.removeProperty('--notice-room');
 }

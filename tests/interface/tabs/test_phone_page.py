@@ -207,6 +207,7 @@ SHOW_NOTICE = browsers.importing("""() => import('/lookahead/web/ui/notice.js').
 def test_a_notice_that_stays_covers_nothing_at_the_top_of_the_page(phone: Visit) -> None:
     page, head = phone.page, phone.page.locator(".masthead")
     top = head.bounding_box()["y"]
+    page.evaluate("document.activeElement.blur()")  # no screen keyboard is open
     page.evaluate(SHOW_NOTICE)
     notice = page.locator(".notice.said").bounding_box()
     assert notice["y"] >= 0 and head.bounding_box()["y"] >= notice["y"] + notice["height"]
@@ -216,6 +217,26 @@ def test_a_notice_that_stays_covers_nothing_at_the_top_of_the_page(phone: Visit)
     assert head.bounding_box()["y"] > top
     page.locator(".notice.said .dismiss").click()
     assert head.bounding_box()["y"] == top
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_notice_does_not_cover_the_text_that_is_written_above_the_screen_keyboard(phone: Visit) -> None:
+    page, box = phone.page, phone.page.locator("#document textarea")
+    page.set_viewport_size({"width": 390, "height": 500})
+    page.evaluate(SHOW_NOTICE)
+    phone.type("The old keeper")
+    box.evaluate("one => scrollBy({top: one.getBoundingClientRect().top, behavior: 'instant'})")
+    written = box.bounding_box()
+    notice = page.locator(".notice.said").bounding_box()
+    assert notice["y"] >= written["y"] + written["height"] and notice["y"] + notice["height"] <= 500
+    page.evaluate("document.activeElement.blur()")
+    assert page.locator(".notice.said").bounding_box()["y"] < 20
+    assert box.bounding_box()["y"] == pytest.approx(written["y"], abs=1), "the page does not move"
+    box.focus()
+    page.locator(".notice.said .dismiss").click()
+    expect(page.locator(".notice.said")).to_have_count(0)
+    expect(box).to_be_focused()
 
 
 @pytest.mark.browser
