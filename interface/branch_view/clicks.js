@@ -3,10 +3,10 @@
 /** @import {Choice} from '../web/core/types.d.ts' */
 import {CHOICES, targetOf} from './targets.js';
 import {choiceAt} from '../web/core/branch_view_state.js';
-import {closestTo, isStill} from '../web/ui/events.js';
+import {closestTo, isStill, isSwipe} from '../web/ui/events.js';
 import {DoubleClicks} from '../web/ui/double_clicks.js';
 
-/** @typedef {{button: HTMLElement, x: number, y: number, pointer: string, time: number, choice: Choice | null}} Press */
+/** @typedef {{button: HTMLElement, x: number, y: number, pointer: string, time: number, choice: Choice | null, isSwipe: boolean}} Press */
 
 /** @param {BranchView} view */
 export function listenToClicks(view) {
@@ -15,8 +15,10 @@ export function listenToClicks(view) {
   let pressed = null;   // the button under the pointer when it went down, and what it meant then
   root.addEventListener('pointerdown', event => {
     const button = closestTo(event, CHOICES), {clientX: x, clientY: y, pointerType: pointer, timeStamp: time} = event;
-    pressed = button && {button, x, y, pointer, time, choice: choiceAt(view.state, targetOf(button))};
+    pressed = button && {button, x, y, pointer, time, choice: choiceAt(view.state, targetOf(button)), isSwipe: false};
   });
+  for (const name of /** @type {const} */ (['pointermove', 'pointerup']))
+    root.addEventListener(name, event => { if (pressed && isSwipe(pressed, event)) pressed.isSwipe = true; });
   for (const part of [rows, rest, note]) part.addEventListener('mousedown', event => event.preventDefault());
   root.addEventListener('click', event => {
     const button = closestTo(event, 'button'), sign = signAt(event), press = pressed;
@@ -46,6 +48,6 @@ function signAt(event) {
 function accept(view, button, pressed, event) {
   const byKeyboard = event.detail === 0;
   if (!pressed || byKeyboard) return button !== null && view.accept(choiceAt(view.state, targetOf(button)), {byKeyboard, pointer: null});
-  const isMeant = isStill(pressed, event) || button === pressed.button;
+  const isMeant = !pressed.isSwipe && (isStill(pressed, event) || button === pressed.button);
   return isMeant && view.accept(pressed.choice, {byKeyboard, pointer: pressed.pointer || null});
 }

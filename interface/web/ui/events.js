@@ -27,13 +27,25 @@ export const dispatch = (target, name, detail, options = {}) => target.dispatchE
 export const closestTo = (event, selector) => /** @type {Element} */ (event.target).closest(selector);
 
 const STILL = 8;   // pixels that a pointer may move while it is down
+const TOUCH_SLOP = 10;   // pixels that a finger may move in a tap
 
 /**
  * Whether a pointer has hardly moved since it went down: it meant what was there then, whatever a paint has put there since.
  * @param {{x: number, y: number}} pressed where it went down
  * @param {MouseEvent} event
  */
-export const isStill = (pressed, event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) <= STILL;
+export const isStill = (pressed, event) => distance(pressed, event) <= STILL;
+
+/**
+ * Whether a finger has moved too far for a tap. A click cannot tell: browsers report the place where the finger went down, and call
+ * up to 15 pixels a tap.
+ * @param {{x: number, y: number}} pressed where it went down
+ * @param {PointerEvent} event
+ */
+export const isSwipe = (pressed, event) => event.pointerType === 'touch' && distance(pressed, event) > TOUCH_SLOP;
+
+/** @type {(pressed: {x: number, y: number}, event: MouseEvent) => number} */
+const distance = (pressed, event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y);
 
 /**
  * Call a function once, at the next click anywhere on the page except inside certain elements.

@@ -400,6 +400,21 @@ def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) ->
     phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
 
 
+@pytest.mark.parametrize("distance", [12, -14])
+def test_a_short_swipe_that_begins_on_a_token_inserts_nothing_and_an_unsteady_tap_inserts_it(
+    phone: Visit, distance: int
+) -> None:
+    write(phone)
+    phone.page.evaluate("document.activeElement.blur()")
+    widest = max(phone.page.locator("#branches [data-token]").all(), key=lambda token: token.bounding_box()["width"])
+    assert widest.bounding_box()["width"] > 2 * abs(distance), "the finger goes up on the same token"
+    phone.swipe(widest, distance)
+    phone.page.wait_for_timeout(500)
+    assert phone.text == TEXT
+    phone.swipe(widest, 7)
+    phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
+
+
 def test_tokens_are_high_enough_for_a_finger_in_rows_of_the_same_height(phone: Visit) -> None:
     write(phone)
     heights = "all => all.map(one => one.getBoundingClientRect().height)"
