@@ -402,6 +402,24 @@ def test_run_of_a_page_of_the_lab_leads_to_its_result(phone: Visit) -> None:
 
 @pytest.mark.browser
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["Decoding", "Speculation"])
+def test_stop_is_in_sight_while_a_page_of_the_lab_runs(phone: Visit, name: str) -> None:
+    page, form = phone.page, phone.page.locator(f"#{name.lower()}-form")
+    phone.open_tab("Lab")
+    page.get_by_role("tab", name=name).click()
+    form.locator("textarea").fill("The keeper watched")
+    with requests_held(page):
+        form.locator(".run").click()
+        expect(form.locator(".run")).not_to_be_in_viewport()  # the page scrolls to the result
+        stop = form.locator(".halt")
+        expect(stop).to_be_in_viewport(ratio=1)
+        page.mouse.click(*browsers.middle_of(stop))
+        expect(page.locator(f"#lab-{name.lower()} .says .sentence").first).to_have_text("Stopped.")
+    expect(stop).not_to_be_in_viewport()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
 def test_the_name_of_the_rest_of_a_choice_lies_over_no_token(phone: Visit) -> None:
     phone.fill("The old keeper looked out over the")
     phone.control("depth").fill("12")
