@@ -69,11 +69,16 @@ export class TreePainter {
     });
   }
 
-  /** Leave out texts of a river that have no room, and return whether there are any. @param {number} scale at which it is shown */
-  hideCrowdedTexts(scale) {
+  /**
+   * Put the odds below their labels. Leave out texts of a river that have no room, and return whether there are any.
+   * @param {number} scale at which it is shown
+   */
+  fitTexts(scale) {
     const {labels, figures} = textsWithoutRoom(this.layout?.river ? this.layout.nodes : [], scale, measuredWidth);
-    for (const [element, laid] of this.#nodes)
+    for (const [element, laid] of this.#nodes) {
+      setAttribute(find(element, '.node-odds', SVGElement), 'y', pixels(textPositions(laid, scale).figure));
       for (const [line, hidden] of /** @type {const} */ ([['.node-label', labels], ['.node-odds', figures]])) setAttribute(find(element, line, SVGElement), 'data-crowded', hidden.has(laid));
+    }
     return labels.size + figures.size > 0;
   }
 }

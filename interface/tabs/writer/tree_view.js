@@ -81,7 +81,7 @@ export class TreeView extends EventTarget {
     this.painter = new TreePainter(this.svg);
     const scroll = find(panel, '.tree-scroll');
     this.viewport = new TreeViewport(scroll, this.svg, {
-      onResize: () => this.#schedule(), onScale: scale => scroll.classList.toggle('crowded', this.painter.hideCrowdedTexts(scale)), anchor: () => this.#anchor(),
+      onResize: () => this.#schedule(), onScale: scale => scroll.classList.toggle('crowded', this.painter.fitTexts(scale)), anchor: () => this.#anchor(),
       readable: leastReadable,
     });
     this.viewport.connect(find(panel, '.zooms'));

@@ -7,6 +7,7 @@ import {READABLE} from './tree_scale.js';
 
 const LABEL_GAP = 4;        // pixels between a label's base line and the river below it
 const FIGURE_DROP = 13;     // from a line to the base line of the odds below it; from a river one more
+const LINE_HEIGHT = 13;     // pixels of the screen between the base lines of a label and its odds, at least
 const UNKNOWN_WEIGHT = 2;   // of a line to a text whose odds are not known
 
 /** @typedef {{d: string, state: TreeState, filled: boolean, weight: number}} LinkShape a line of this weight, or a filled river */
@@ -57,10 +58,11 @@ export function riverRectangles({node, x, right, y, flow, out, width}) {
  * Where the texts of a node begin: their left edge, and the base lines of the label and of the odds. They stand above and
  * below the node's line or river; a label without odds, in a tree, beside its line.
  * @param {Pick<LaidNode, 'x' | 'y' | 'flow' | 'out' | 'figure'>} node
+ * @param {number} [scale] at which the drawing is shown: letters keep 12 pixels at any scale, and the odds stay below the label
  */
-export function textPositions({x, y, flow, out, figure}) {
-  const half = Math.max(flow, out) / 2, beside = !half && !figure;
-  return {x: x + LABEL_INSET, label: beside ? y + LABEL_SIZE / 3 : y - half - LABEL_GAP, figure: y + half + FIGURE_DROP + (half ? 1 : 0)};
+export function textPositions({x, y, flow, out, figure}, scale = 1) {
+  const half = Math.max(flow, out) / 2, beside = !half && !figure, label = beside ? y + LABEL_SIZE / 3 : y - half - LABEL_GAP;
+  return {x: x + LABEL_INSET, label, figure: Math.max(y + half + FIGURE_DROP + (half ? 1 : 0), label + LINE_HEIGHT / scale)};
 }
 
 const BESIDE = 6, ABOVE = 4;   // pixels of the screen between texts of different nodes, sideways and upwards
@@ -80,7 +82,7 @@ export function textsWithoutRoom(nodes, scale, widthOf) {
   const likeliest = scale < READABLE ? nodes.toSorted((one, other) => other.flow - one.flow) : [];
   for (const [left, kind, size] of /** @type {const} */ ([[labels, 'label', LABEL_SIZE], [figures, 'figure', FIGURE_SIZE]])) {
     for (const laid of likeliest.filter(one => one[kind])) {
-      const at = textPositions(laid), font = Math.max(LEAST_FONT, size * scale), x = at.x * scale, y = at[kind] * scale;
+      const at = textPositions(laid, scale), font = Math.max(LEAST_FONT, size * scale), x = at.x * scale, y = at[kind] * scale;
       const box = {laid, left: x, right: x + widthOf(laid[kind], size) * font / size, top: y - 0.75 * font, bottom: y + (kind === 'label' ? 0.2 * font : 0)};
       if (labels.has(laid) || shown.some(other => isClose(box, other, other.laid === laid))) left.add(laid);
       else shown.push(box);

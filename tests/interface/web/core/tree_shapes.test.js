@@ -108,12 +108,26 @@ test('in a tree, a label without odds stands beside its line', () => {
   assert.ok(label - 15 * 0.8 < 100 && label > 100);
 });
 
+test('in a small tree the odds overlap neither their label nor the label below, though letters keep 12 pixels', () => {
+  withDice(20, dice => {
+    for (const scale of [0.6, 0.66, 0.75, 0.9]) {
+      const {nodes} = layoutTree(randomTree(dice)), figured = nodes.filter(({figure}) => figure);
+      for (const laid of figured) {
+        const {label, figure} = textPositions(laid, scale), descent = 0.22 * Math.max(12, 15 * scale), ascent = 0.73 * Math.max(12, 13 * scale);
+        assert.ok((figure - label) * scale >= descent + ascent);
+        const below = figured.filter(({x, y}) => x === laid.x && y > laid.y).map(other => textPositions(other, scale).label);
+        assert.ok(below.every(other => (other - figure) * scale >= 0.73 * Math.max(12, 15 * scale)));
+      }
+    }
+  });
+});
+
 test('in a small river no texts of different nodes touch, and odds are left out before their label', () => {
   const scale = 0.62;
   withDice(20, dice => {
     const {nodes} = layoutTree(randomTree(dice), {river: true}), {labels, figures} = textsWithoutRoom(nodes, scale, labelWidth), boxes = [];
     for (const laid of nodes) {
-      const at = textPositions(laid);
+      const at = textPositions(laid, scale);
       if (labels.has(laid) && laid.figure) assert.ok(figures.has(laid));
       for (const [kind, size, hidden] of [['label', 15, labels], ['figure', 13, figures]]) {
         if (!laid[kind] || hidden.has(laid)) continue;
