@@ -173,6 +173,22 @@ def test_a_link_runs_all_methods_and_shows_them_as_a_tree_and_a_table(
         assert (tmp_path / f"tree.{kind}").read_bytes().startswith(head)
 
 
+FARTHEST_RIGHT = """wide => Math.max(...[...wide.querySelectorAll('th, td')].map(cell => {
+  const content = document.createRange();
+  content.selectNodeContents(cell);
+  return content.getBoundingClientRect().right - wide.getBoundingClientRect().left - wide.clientWidth;
+}))"""
+"""How far the contents of a table reach beyond the right edge of what is seen; negative if all is inside."""
+
+
+@in_a_browser
+@pytest.mark.parametrize("width", [390, 360])
+def test_every_figure_of_the_texts_is_seen_on_a_phone(tiny: Visit, tiny_page: str, width: int) -> None:
+    tiny.page.set_viewport_size({"width": width, "height": 844})
+    page = run(tiny, tiny_page, "prompt=The+old+keeper&tokens=12&samples=1&beams=1&seed=4")
+    assert page.locator("#lab-decoding .texts").evaluate(FARTHEST_RIGHT) <= -4, "the mark of the edge has 4 pixels"
+
+
 @in_a_browser
 @pytest.mark.parametrize(
     ("query", "methods"),
