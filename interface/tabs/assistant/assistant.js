@@ -110,6 +110,7 @@ class AssistantTab {
       if (holds()) detail.messages = allMessages({earlier: this.earlier, text: draft.text});
     });
     keepAcrossReloads('assistant', {
+      boxes: [draft.box],
       holds, inProgress: () => draft.text || (holds() && this.earlier !== EXAMPLE),
       take: () => draft.state(), give: state => draft.load(state), revive: conversationReviver(),
     });

@@ -116,6 +116,7 @@ class HighlightsTab {
     find(this.replaced, 'button').addEventListener('click', ({detail}) => this.words.close(detail === 0));
     document.addEventListener('lookahead:ready', () => this.#analyse());
     keepAcrossReloads('highlights', {
+      boxes: [this.text],
       holds: () => this.text.value,
       take: () => ({text: this.text.value, prompt: this.prompt.value, figures: this.withFigures.checked, count: this.#countOfText()}),
       give: ({text = '', prompt = '', figures = false, count = null}) => {

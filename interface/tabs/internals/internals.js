@@ -74,6 +74,7 @@ class InternalsTab {
     document.addEventListener('lookahead:ready', () => this.#analyse());
     // The stored fields keep their names: browsers hold content of earlier versions.
     keepAcrossReloads('internals', {
+      boxes: [this.text],
       holds: () => this.text.value || !this.conversation.empty,
       take: () => ({talks: this.#isConversation, text: this.text.value, messages: this.conversation.messages}),
       give: stored => this.#load(stored),

@@ -64,6 +64,7 @@ class RewriteTab {
     this.bans.undoWith(controller.draft);
     // The stored fields keep their names: browsers hold content of earlier versions.
     keepAcrossReloads('rewrite', {
+      boxes: [prompt.box, draft.box],
       holds: () => draft.text || prompt.holds,
       inProgress: () => draft.text || prompt.hasOwnInstruction,
       take: () => ({draft: draft.state(), told: prompt.state()}),

@@ -41,8 +41,10 @@ export function forgetKept() {
  * @param {() => unknown} content.holds whether there is content
  * @param {() => unknown} [content.inProgress] whether it has a text that was written here, and would be lost with the tab
  * @param {(name: string, value: any) => any} [content.revive] the reviver of `JSON.parse`
+ * @param {HTMLTextAreaElement[]} [content.boxes] empty text boxes, unless a person has typed before the tab's script has started: that is
+ *   put after the text that is restored
  */
-export function keepAcrossReloads(name, {take, give, holds, inProgress = () => false, revive}) {
+export function keepAcrossReloads(name, {take, give, holds, inProgress = () => false, revive, boxes = []}) {
   const key = `${PREFIX}${FORMAT}:${name}`;
   /** @type {string | null} */
   let forgotten = null;   // content that is not to be stored again
@@ -57,7 +59,13 @@ export function keepAcrossReloads(name, {take, give, holds, inProgress = () => f
   }));
   const stored = orNull(() => JSON.parse(sessionStorage.getItem(key) ?? 'null', revive));
   orNull(() => sessionStorage.removeItem(key));
-  if (stored && !holds()) orNull(() => give(stored));
+  const typed = boxes.filter(({value}) => value).map(box => ({box, text: box.value}));
+  if (stored && (typed.length || !holds())) {
+    for (const {box} of typed) box.value = '';
+    orNull(() => give(stored));
+    for (const {box, text} of typed) box.value += text;
+  }
+  for (const {box} of typed) box.dispatchEvent(new Event('input', {bubbles: true}));
   addEventListener('beforeunload', event => { if (inProgress() || (holds() && !store())) event.preventDefault(); });
   addEventListener('pagehide', store);
   document.addEventListener('visibilitychange', () => { if (document.visibilityState === 'hidden') store(); });

@@ -272,6 +272,40 @@ def test_keys_pressed_while_the_page_loads_again_are_for_the_open_tab(visit: Vis
     expect(visit.page.locator("#document textarea")).to_have_value(TEXT + (" saw \nI" if open_tab == "Write" else ""))
 
 
+FIELDS = {
+    "Rewrite": ("rewrite", "#rewrite-source"),
+    "Highlights": ("highlights", "#highlights-text"),
+    "Type assistant": ("assistant", "#chat-text"),
+    "Internals": ("internals", "#internals-text"),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_what_is_typed_after_a_reload_before_the_script_of_a_tab_starts_follows_the_text_there(
+    visit: Visit, name: str
+) -> None:
+    script, field = FIELDS[name]
+    page, box = visit.page, visit.page.locator(field)
+    visit.open_tab(name)
+    box.fill(TEXT)
+    held: list[Any] = []
+    page.route(f"**/tabs/{script}/{script}.js", lambda route: held.append(route))
+    page.reload(wait_until="commit")
+    tab = page.get_by_role("tab", name=name, exact=True)
+    tab.wait_for()
+    if not box.is_visible():
+        tab.click()
+    box.focus()
+    page.keyboard.type(" saw")
+    expect(box).to_have_value(" saw")
+    for route in held:
+        route.continue_()
+    page.unroute_all()
+    expect(box).to_have_value(f"{TEXT} saw")
+    page.keyboard.type("!")
+    expect(box).to_have_value(f"{TEXT} saw!")
+
+
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A made model as files, which a process of its own can load."""
