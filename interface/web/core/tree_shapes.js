@@ -3,7 +3,7 @@
 /** @import {WidthOf} from './label_width.js' */
 /** @import {Box} from './tip_position.js' */
 import {FIGURE_SIZE, LABEL_INSET, LABEL_SIZE} from './tree_layout.js';
-import {READABLE} from './tree_scale.js';
+import {LEGIBLE, READABLE} from './tree_scale.js';
 
 const LABEL_GAP = 4;        // pixels between a label's base line and the river below it
 const FIGURE_DROP = 13;     // from a line to the base line of the odds below it; from a river one more
@@ -62,7 +62,7 @@ export function riverRectangles({node, x, right, y, flow, out, width}) {
  */
 export function textPositions({x, y, flow, out, figure}, scale = 1) {
   const half = Math.max(flow, out) / 2, beside = !half && !figure, label = beside ? y + LABEL_SIZE / 3 : y - half - LABEL_GAP;
-  return {x: x + LABEL_INSET, label, figure: Math.max(y + half + FIGURE_DROP + (half ? 1 : 0), label + LINE_HEIGHT / scale)};
+  return {x: x + LABEL_INSET, label, figure: Math.max(y + half + FIGURE_DROP + (half ? 1 : 0), label + LINE_HEIGHT / Math.max(LEGIBLE, scale))};
 }
 
 const BESIDE = 6, ABOVE = 4;   // pixels of the screen between texts of different nodes, sideways and upwards

@@ -522,28 +522,3 @@ def test_no_control_is_smaller_than_24_pixels_and_no_token_lower_than_28(
         expect(page.locator("#masks-pass")).to_be_visible()
         assert page.evaluate(SMALL_TARGETS) == []
     context.close()
-
-
-LEAST_LINE_HEIGHT = """() => {
-  const drawing = document.querySelector('#tree svg.tree-drawing'),
-    scale = Number(drawing.style.getPropertyValue('--scale'));
-  const base = line => line.getStartPositionOfChar(0).y * scale;
-  const lines = [...drawing.querySelectorAll('.node')].map(node => node.querySelectorAll('.node-label, .node-odds'));
-  const apart = lines.filter(([, odds]) => odds.textContent).map(([label, odds]) => base(odds) - base(label));
-  return {scale, least: Math.min(...apart)};
-}"""
-"""Returns the scale of the tree, and the least distance on the screen from the base line of a label to its odds."""
-
-
-@pytest.mark.browser
-@pytest.mark.slow
-def test_in_a_tree_that_fits_the_screen_the_odds_do_not_touch_their_words(phone: Visit) -> None:
-    page = phone.page
-    phone.type("The old keeper looked out over the")
-    phone.wait_until_settled()
-    phone.choose("view", "tree")
-    page.locator("#tree .node-odds:not(:empty)").first.wait_for()
-    page.locator("#tree .fit").click()
-    page.wait_for_function("document.querySelector('#tree svg.tree-drawing').style.getPropertyValue('--scale') < 0.76")
-    found = page.evaluate(LEAST_LINE_HEIGHT)
-    assert found["least"] >= 12.9, found
