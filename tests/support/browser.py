@@ -335,12 +335,15 @@ class Visit:
         self.page.wait_for_timeout(1200)
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
-    def swipe(self, element: Any, right: float) -> None:
-        """Move a finger from the middle of an element by this many pixels to the right, or to the left if negative."""
+    def swipe(self, element: Any, right: float, steps: int = 8) -> None:
+        """Move a finger from the middle of an element by this many pixels to the right, or to the left if negative.
+
+        The more steps, the longer the finger is down, above all on a busy machine: half a second is a hold.
+        """
         (x, y), session = middle_of(element), self.page.context.new_cdp_session(self.page)
         session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-        for step in range(1, 9):
-            point = {"x": x + right * step / 8, "y": y}
+        for step in range(1, steps + 1):
+            point = {"x": x + right * step / steps, "y": y}
             session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
             self.page.wait_for_timeout(16)
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})

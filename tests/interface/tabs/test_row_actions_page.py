@@ -411,7 +411,7 @@ def test_a_short_swipe_that_begins_on_a_token_inserts_nothing_and_an_unsteady_ta
     phone.swipe(widest, distance)
     phone.page.wait_for_timeout(500)
     assert phone.text == TEXT
-    phone.swipe(widest, 7)
+    phone.swipe(widest, 7, steps=1)
     phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
 
 
