@@ -134,7 +134,7 @@ export const figuresSentence = ({river, session}) => 'All figures are of tokens,
  * What the thickness of a drawing's lines is. A river's widths are no figures of its tokens: those are chances after the text before them.
  * @param {{river: boolean}} drawing
  */
-export const thicknessSentence = ({river}) => (river ? 'Width: the chance of all tokens up to there; figure: of the last.' : 'The thicker a line, the likelier.');
+export const thicknessSentence = ({river}) => (river ? 'Width: the chance of the whole path.' : 'The thicker a line, the likelier.');
 
 /**
  * What a drawing shows, in one sentence.

@@ -536,7 +536,7 @@ LETTERS = """svg => Math.min(...[...svg.querySelectorAll('.node tspan')].filter(
   return drawn * parseFloat(getComputedStyle(one).fontSize);
 }))"""
 
-MEANING = re.compile("The thicker a line, the likelier|Width: the chance of all tokens up to there")
+MEANING = re.compile("The thicker a line, the likelier|Width: the chance of the whole path")
 """What the lines of a tree, or the widths of a river, mean."""
 
 

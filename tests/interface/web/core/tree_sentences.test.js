@@ -96,7 +96,7 @@ test('a river of the session says which of its widths are no chances', () => {
 
 test('What the thickness of a line means is said of a tree and of a river', () => {
   assert.equal(thicknessSentence({river: false}), 'The thicker a line, the likelier.');
-  assert.equal(thicknessSentence({river: true}), 'Width: the chance of all tokens up to there; figure: of the last.');
+  assert.equal(thicknessSentence({river: true}), 'Width: the chance of the whole path.');
 });
 
 test('a node of a branch says after which words it stands, and the text itself does not', () => {
