@@ -338,7 +338,7 @@ class Visit:
     def swipe(self, element: Any, right: float, steps: int = 8) -> None:
         """Move a finger from the middle of an element by this many pixels to the right, or to the left if negative.
 
-        The more steps, the longer the finger is down, above all on a busy machine: half a second is a hold.
+        Each step takes at least 16 ms, and longer on a busy machine; a finger that is down for half a second holds.
         """
         (x, y), session = middle_of(element), self.page.context.new_cdp_session(self.page)
         session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})

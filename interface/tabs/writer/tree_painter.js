@@ -70,8 +70,8 @@ export class TreePainter {
   }
 
   /**
-   * Put the odds below their labels. Leave out texts of a river that have no room, and return whether there are any.
-   * @param {number} scale at which it is shown
+   * Place the odds of each node below its label. Hide the texts of a river that would overlap, and return whether there are any.
+   * @param {number} scale the scale at which the drawing is shown
    */
   fitTexts(scale) {
     const {labels, figures} = textsWithoutRoom(this.layout?.river ? this.layout.nodes : [], scale, measuredWidth);

@@ -529,8 +529,8 @@ export function spokenBeginning({pieces, pinned}, before, size = pieces.length) 
 }
 
 /**
- * What a person has written into a row, with what stands before it there, and the word that goes on from it, as a phrase; empty if
- * nothing.
+ * A phrase with the text that a person has written into a row, after the row's tokens before it, and with the whole word if the next
+ * token continues it. Empty if nobody has changed the row.
  * @param {SpokenRow} row
  * @param {string} before the end of the text before the rows
  */

@@ -131,7 +131,7 @@ export const figuresSentence = ({river, session}) => 'All figures are of tokens,
   ? ' After each text that you wrote, chose or left behind, the river has its full width again, whatever the chance of that text. Every other width is the chance of all tokens since then.' : '');
 
 /**
- * What the thickness of a drawing's lines is. A river's widths are no figures of its tokens: those are chances after the text before them.
+ * What the thickness of a drawing's lines is. The width of a river is not the figure of its token: that is the token's chance after the text before it.
  * @param {{river: boolean}} drawing
  */
 export const thicknessSentence = ({river}) => (river ? 'Width: the chance of the whole path.' : 'The thicker a line, the likelier.');

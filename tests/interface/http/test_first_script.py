@@ -15,7 +15,7 @@ PAGE = "<!doctype html><html><head><title>A <head></title></head></html>"
 
 
 def get(path: str, body: str, media_type: str, root_path: str = "") -> tuple[dict[str, str], str]:
-    """The headers and the body of the response of an app that answers with this body."""
+    """Return the headers and the body that FirstScript sends when the app inside it answers with this body."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         headers = [(b"content-type", media_type.encode()), (b"content-length", str(len(body.encode())).encode())]

@@ -537,7 +537,7 @@ LETTERS = """svg => Math.min(...[...svg.querySelectorAll('.node tspan')].filter(
 }))"""
 
 MEANING = re.compile("The thicker a line, the likelier|Width: the chance of the whole path")
-"""What the lines of a tree, or the widths of a river, mean."""
+"""The clause that says what the thickness of lines in a tree, or of a river, means."""
 
 
 @pytest.mark.parametrize("size", [(853, 480), (911, 512), (1024, 600), (1280, 800)])
