@@ -11,6 +11,7 @@ import {
 import {Pointing} from './pointing.js';
 import {ROWS_HAVE_FOCUS, ROW_CHANGING, ROW_GONE, TAB_LEADS_ON, onlyEndsSentence, refusedRowSentence} from '../web/core/branch_sentences.js';
 import {RowEditor} from './row_editor.js';
+import {KeptHeight} from './kept_height.js';
 import {RowScrolling} from './row_scrolling.js';
 import {awaitedIndex, isWhole, rowToAwait} from '../web/core/awaited_row.js';
 import {LOW, WIDE} from '../web/ui/window_sizes.js';
@@ -116,6 +117,7 @@ export class BranchView {
     this.announcement = find(root, '.announcement');
     this.tabAnnouncement = find(root, '.tab-announcement');
     this.scrolling = new RowScrolling(this.rows);
+    this.keptHeight = new KeptHeight(this.rows);
     this.editor = new RowEditor(root, (row, piece, typed) => this.#change(row, piece, typed));
     this.pointing = new Pointing(root, target => this.update({type: 'point', target}));
     // When the focus has moved, see `#lacksFocused`.
@@ -222,7 +224,7 @@ export class BranchView {
       find(this.rest, '.others').scrollTop = 0;
       this.pointing.rowsReplaced();
     }
-    this.#keepRowsHeight(now.status.state === 'thinking' && !now.veiled);
+    this.keptHeight.set(now.status.state === 'thinking' && !now.veiled);
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
     this.#paintMarks(before);
@@ -230,16 +232,6 @@ export class BranchView {
     if (FLOATS.some(name => now[name] !== before[name])) this.#floatNote(now.pointed !== before.pointed);
     const changed = now.drawn !== before.drawn || now.expectedRevision !== before.expectedRevision || now.status.state !== before.status.state;
     if (changed) dispatch(this.root, 'drawn');
-  }
-
-  /**
-   * Keep the height of the rows, at least, while others are computed: the first views of a search for words have few rows.
-   * @param {boolean} computing
-   */
-  #keepRowsHeight(computing) {
-    const {style} = this.rows;
-    if (computing === (style.minHeight !== '')) return;
-    style.minHeight = computing ? `${this.rows.getBoundingClientRect().height}px` : '';
   }
 
   /** Settings that are changed by a slider may come many times a second. */

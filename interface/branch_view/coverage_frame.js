@@ -35,6 +35,7 @@ export function paintCover(cover, drawn, {ways, stored, leavesOutOthers}) {
   setAttribute(odds, 'data-tip', `${steering}\n${STEERING_MEANING}`);   // also what is cut off at its end
   setAttribute(odds, 'aria-description', STEERING_MEANING);
   odds.hidden = !steering;
+  setAttribute(cover, 'data-said', [caption && 'ban', steering && 'odds'].filter(Boolean).join(' ') || null);
   trimChildren(stack, own.length);
   const slices = childrenOf(stack), added = areAdded(own);
   own.forEach((row, index) => {

@@ -40,7 +40,11 @@ export class Pointing {
     }, {capture: true, passive: true});
     root.addEventListener('focusin', event => this.#onFocus(/** @type {HTMLElement} */ (event.target)));
     root.addEventListener('focusout', event => { if (event.target === this.button) this.#aim(null, 0); });
+    for (const name of ['focusin', 'focusout']) root.addEventListener(name, () => this.#markElsewhere());
   }
+
+  /** Tell style sheets whether another button is pointed at than the one with the focus. */
+  #markElsewhere() { setAttribute(this.root, 'data-points-elsewhere', this.button !== null && this.button !== document.activeElement); }
 
   /** The button, unless a paint has removed or hidden it. */
   get #present() { return this.button?.isConnected && !this.button.closest('[hidden]') ? this.button : null; }
@@ -116,6 +120,7 @@ export class Pointing {
     this.button = button;
     button?.setAttribute('data-pointed', '');
     this.isHeld = isHeld;
+    this.#markElsewhere();
     this.onChange(targetOf(button));
   }
 

@@ -126,15 +126,16 @@ export class BranchOptions extends EventTarget {
 
   #paint() {
     const {mode, until, towards, avoid} = this.settings, depth = this.#input('depth'), byTokens = until === 'tokens';
-    for (const id of Object.values(NUMBERS)) find(this.element, `output[for="${id}"]`, HTMLOutputElement).value = this.#input(id).value;
-    if (!byTokens) find(this.element, 'output[for="depth"]', HTMLOutputElement).value = `≤ ${MOST_DEPTH}`;
+    for (const id of Object.values(NUMBERS)) {
+      setText(find(this.element, `output[for="${id}"]`), id === 'depth' && !byTokens ? `≤ ${MOST_DEPTH}` : this.#input(id).value);
+    }
     // It keeps its room, so that nothing moves when the mode changes.
     find(this.element, '.draw').classList.toggle('unused', mode !== 'sampled');
     setTip(find(this.element, '.shows'), `${MODES[mode]} The help (?) explains all choices.`);
     const odds = this.#select('odds'), need = wordsNeed(this.settings, this.#view);
     odds.disabled = mode !== 'likely' || this.#view !== 'rows' || Boolean(towards || avoid);
     // The chosen value is kept, and what the figures are of is said in its place.
-    find(odds, 'option[value=words]', HTMLOptionElement).text = odds.disabled || need ? 'here: tokens' : 'words';
+    setText(find(odds, 'option[value=words]'), odds.disabled || need ? 'here: tokens' : 'words');
     odds.closest('label')?.classList.toggle('idle', odds.disabled);
     const remark = sameRowsRemark(this.settings, this.#view);
     setText(find(this.element, '.words-need'), need);

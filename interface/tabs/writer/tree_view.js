@@ -153,7 +153,7 @@ export class TreeView extends EventTarget {
       else this.#schedule();
     });
     branches.addEventListener('drawn', () => this.#onDrawn());
-    branches.addEventListener('progress', () => { if (!this.#described) this.#saySummary(); });
+    branches.addEventListener('progress', () => { if (!panel.hidden && !this.#described) this.#saySummary(); });
     const foot = find(panel, '.tree-foot'), ban = find(foot, '.tree-ban');
     foot.addEventListener('pointerenter', () => this.#stopTimer());
     foot.addEventListener('pointerleave', event => {

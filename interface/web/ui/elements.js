@@ -85,12 +85,21 @@ export function appendNew(parent, tag, className = '') {
  */
 export const isTextField = element => element instanceof HTMLTextAreaElement || (element instanceof HTMLInputElement && element.type === 'text');
 
+const LIVE = '[aria-live], [role=status], [role=alert], output';
+
 /**
- * Set an element's text. An equal text is not set again: a live region would announce it once more.
- * @param {Node} node
+ * Set an element's text. An equal text is not set again: a live region would announce it once more. Outside live regions the
+ * element's text node is kept, so that the browser looks only at its letters: it checks the `:has()` of all elements around a new
+ * node. In a live region the node is new, so that the whole text is announced and not only what differs.
+ * @param {Element} element
  * @param {string} text
  */
-export const setText = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+export function setText(element, text) {
+  if (element.textContent === text) return;
+  const [own, ...others] = element.childNodes;
+  if (text && own instanceof Text && !others.length && !element.closest(LIVE)) own.data = text;
+  else element.textContent = text;
+}
 
 /**
  * Set an attribute; null and false remove it.

@@ -55,6 +55,7 @@ function stripElement({share, chosen}) {
 export class TextMirror {
   #ghost = '';
   #isNew = false;        // whether the ghost text has not been visible yet
+  #painted = '';         // the ghost text that the last paint has shown
   #breaksWord = false;   // whether the ghost text would continue the last word on the next line
   #scrollsToEnd = false; // whether the next paint scrolls the box to its end
   #frame = 0;   // the animation frame that will paint, or 0
@@ -87,7 +88,9 @@ export class TextMirror {
    * @param {string | null} text
    */
   ghost(text) {
-    this.#isNew = this.#isNew || (text ?? '') !== this.#ghost;
+    const isOther = (text ?? '') !== this.#ghost;
+    if (!isOther && this.#painted === (this.ghostShown ? this.#ghost : '')) return this.ghostShown;
+    this.#isNew = this.#isNew || isOther;
     this.#ghost = text ?? '';
     this.#breaksWord = false;
     this.#paintSoon();
@@ -139,6 +142,7 @@ export class TextMirror {
     const shown = this.ghostShown ? this.#ghost : '';
     if (!shown) ghost.textContent = '';
     if (!shown || this.#isNew) this.#makeRoom(0);
+    this.#painted = shown;
     this.box.dataset.ghost = shown ? 'shown' : '';
     if (this.#scrollsToEnd) this.box.scrollTop = this.box.scrollHeight;
     this.#scrollsToEnd = false;

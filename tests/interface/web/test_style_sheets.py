@@ -76,6 +76,28 @@ def test_style_sheets_use_only_variables_that_exist(file: Path) -> None:
         assert set(re.findall(r"var\((--[a-z0-9-]+)", value)) <= known, value
 
 
+def arguments_of_has(text: str) -> Iterator[str]:
+    """The argument of each `:has()` of a style sheet."""
+    for found in re.finditer(r":has\(", text):
+        depth, end = 1, found.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        yield text[found.end() : end - 1]
+
+
+@pytest.mark.parametrize("file", SHEETS, ids=lambda file: str(file.relative_to(INTERFACE)))
+def test_no_has_makes_a_browser_style_the_whole_page_again(file: Path) -> None:
+    """With `:not()` in the argument of `:has()`, browsers check it at each element that comes or goes, anywhere below.
+
+    A `:has()` within `:is()` before `*` lets them style all elements of the page again.
+    """
+    text = re.sub(r"/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for argument in arguments_of_has(text):
+        assert ":not(" not in argument, argument
+    assert not re.search(r":is\([^{]*:has\([^{]*\) \*\)", text)
+
+
 def test_the_steps_of_spacing_are_multiples_of_the_grid() -> None:
     steps = re.findall(r"--space-(\d): (\d+)px;", VARIABLES.read_text(encoding="utf-8"))
     assert [int(pixels) for _, pixels in steps] == [GRID * int(step) for step, _ in steps]
