@@ -94,6 +94,11 @@ export class BranchView {
    * @type {BranchViewEvent | null}
    */
   #later = null;
+  /**
+   * The types of the events that are not drawn yet, see `drawOnce`; null where each is drawn at once.
+   * @type {BranchViewEvent['type'][] | null}
+   */
+  #undrawn = null;
   #beginsAgain = false;   // whether the focus goes to the first of the next rows: nothing was left of the row that was accepted by key
   /**
    * The position from which the focus follows a row, and the column where it goes; null for what was written or is back.
@@ -152,6 +157,7 @@ export class BranchView {
       choose: (branch, piece, source) => this.choose(branch, piece, source),
       accept: (choice, source) => this.accept(choice, source),
       point: target => this.update({type: 'point', target}),
+      drawOnce: run => this.drawOnce(run),
       progress: () => noteOf(this.state).progress,
       banLabel: () => this.#banLabel(),
       banPointed: () => this.banPointed(),
@@ -188,11 +194,11 @@ export class BranchView {
       this.#later = event;
     } else if (later && !isOther && next.status.state !== 'thinking') {   // no more rows come, as after a stop
       this.#later = null;
-      this.#draw(reduce(state, later), later.type);
+      this.#draw(reduce(state, later), [later.type]);
       this.update(event);
     } else {
       if (isOther) this.#later = null;
-      this.#draw(next, event.type);
+      this.#draw(next, [event.type]);
     }
   }
 
@@ -208,15 +214,32 @@ export class BranchView {
   }
 
   /**
+   * Draw the changes of all events within a function together, after it: the first may hold only for the next.
+   * @param {() => void} run
+   */
+  drawOnce(run) {
+    const before = this.state, types = this.#undrawn = /** @type {BranchViewEvent['type'][]} */ ([]);
+    try {
+      run();
+    } finally {
+      const now = this.state;
+      this.#undrawn = null;
+      this.state = before;
+      this.#draw(now, types);
+    }
+  }
+
+  /**
    * Draw what has changed.
    * @param {BranchViewState} now
-   * @param {BranchViewEvent['type']} type of the event
+   * @param {BranchViewEvent['type'][]} types of the events
    */
-  #draw(now, type) {
+  #draw(now, types) {
     const before = this.state;
     this.state = now;
-    if (now === before) return;
-    if (now.unannounced && (type === 'settings' || type === 'veil')) this.#announceAtRest();
+    this.#undrawn?.push(...types);
+    if (now === before || this.#undrawn) return;
+    if (now.unannounced && (types.includes('settings') || types.includes('veil'))) this.#announceAtRest();
     if (now.confirmed !== before.confirmed) this.#announceIfRowsAreLate();
     if (now.status.state !== 'thinking' || now.expectedRevision !== before.expectedRevision) clearTimeout(this.#waitTimer);
     if (now.rowsRevision !== before.rowsRevision) {

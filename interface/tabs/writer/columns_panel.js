@@ -3,7 +3,7 @@
 /** @import {BranchRemainder, BranchViewElement, Column, ColumnViews, RowSettings, ShowDetail} from '../../web/core/types.d.ts' */
 import {EXAMPLE, FEWEST, MOST, columnsFrom, columnsOfRequest, firstsElsewhere, settingsOfColumn, sharedFirsts} from '../../web/core/compared_columns.js';
 import {announce, announcedIn} from '../../web/ui/announce.js';
-import {find} from '../../web/ui/elements.js';
+import {find, setAttribute} from '../../web/ui/elements.js';
 import {spokenBeginning} from '../../web/core/branch_sentences.js';
 import {continuedLetters} from '../../web/core/figures_and_labels.js';
 import {textKey} from '../../web/core/shortcuts.js';
@@ -84,6 +84,7 @@ export class ColumnsPanel extends EventTarget {
   show(active, instruction) {
     this.active = active;
     this.element.hidden = !active;
+    this.#markDesk();
     if (!active) return;
     this.#stored ??= [{instruction: instruction ?? '', temperature: null}, {instruction: EXAMPLE, temperature: null}];
     if (!this.#views.length) this.#make();
@@ -312,6 +313,13 @@ export class ColumnsPanel extends EventTarget {
     this.#views.forEach((view, index) => view.number(index, this.#views.length > FEWEST));
     this.#markKeyed();
     this.addButton.disabled = this.#views.length >= MOST;
+    this.#markDesk();
+  }
+
+  /** Tell the style sheet of the page how many columns are shown. */
+  #markDesk() {
+    const desk = this.element.closest('.desk');
+    if (desk) setAttribute(desk, 'data-columns', this.active && this.#views.length);
   }
 }
 

@@ -360,6 +360,8 @@ export interface BranchViewHandle {
   expected(): number;
   state(): string;
   isStale(): boolean;
+  /** Draw the changes of all events within a function together, after it. */
+  drawOnce(run: () => void): void;
   /** Name the rows anew, after `data-same` of some has changed. */
   nameRows(): void;
   /** Whether rows are computed and none of the present text has come, be they hidden or not. */

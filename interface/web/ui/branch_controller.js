@@ -467,7 +467,9 @@ export class BranchController {
   }
 
   /** A setting or the prompt has changed: draw what is known at once, and request only what is not. */
-  settingsChanged() {
+  settingsChanged() { this.branches.branchView.drawOnce(() => this.#takeSettings()); }
+
+  #takeSettings() {
     const {known} = this;
     this.hooks.onSettings();
     this.#dispatch('settings', this.drawn());

@@ -28,13 +28,23 @@ export function placeControls(controls) {
   };
   for (const size of [phone, wide]) size.addEventListener('change', place);
   place();
-  if (guess) markScoreBelow(controls);
+  if (guess) markStates(controls);
   holdSliders(controls, card);
 }
 
-/** Mark the controls while the score of guesses has no room above their form: style sheets place it below. @param {HTMLElement} controls */
-function markScoreBelow(controls) {
-  const mark = () => setAttribute(controls, 'data-score-below', controls.querySelector(ABOVE_GUESS) !== null);
+/**
+ * Tell style sheets what the controls show, in attributes of the controls and of the tab's desk. `:has()` would say it too, but a browser
+ * checks it at every change of the rows. While the score of guesses has no room above their form, style sheets place it below.
+ * @param {HTMLElement} controls
+ */
+function markStates(controls) {
+  const desk = controls.closest('.desk') ?? controls;
+  const mark = () => {
+    const isBelow = controls.querySelector(ABOVE_GUESS) !== null, guesses = controls.querySelector('.guess:not([hidden])') !== null;
+    setAttribute(controls, 'data-score-below', isBelow);
+    setAttribute(desk, 'data-settings-open', controls.querySelector('.more-settings[open]') !== null);
+    setAttribute(desk, 'data-guess', guesses && (isBelow ? 'score-below' : 'score-beside'));
+  };
   new MutationObserver(mark).observe(controls, {attributeFilter: ['open', 'hidden'], childList: true, subtree: true});
   mark();
 }

@@ -27,7 +27,7 @@ export const dispatch = (target, name, detail, options = {}) => target.dispatchE
 export const closestTo = (event, selector) => /** @type {Element} */ (event.target).closest(selector);
 
 const STILL = 8;   // pixels that a pointer may move while it is down
-const TOUCH_SLOP = 10;   // pixels that a finger may move in a tap
+const TOUCH_SLOP = 8;   // pixels that a finger may move in a tap
 
 /**
  * Whether a pointer has hardly moved since it went down: it meant what was there then, whatever a paint has put there since.

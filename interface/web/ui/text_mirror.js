@@ -56,6 +56,7 @@ export class TextMirror {
   #ghost = '';
   #isNew = false;        // whether the ghost text has not been visible yet
   #painted = '';         // the ghost text that the last paint has shown
+  #isOld = false;        // whether something else than the ghost text has changed since the last paint
   #breaksWord = false;   // whether the ghost text would continue the last word on the next line
   #scrollsToEnd = false; // whether the next paint scrolls the box to its end
   #frame = 0;   // the animation frame that will paint, or 0
@@ -88,12 +89,10 @@ export class TextMirror {
    * @param {string | null} text
    */
   ghost(text) {
-    const isOther = (text ?? '') !== this.#ghost;
-    if (!isOther && this.#painted === (this.ghostShown ? this.#ghost : '')) return this.ghostShown;
-    this.#isNew = this.#isNew || isOther;
+    this.#isNew = this.#isNew || (text ?? '') !== this.#ghost;
     this.#ghost = text ?? '';
     this.#breaksWord = false;
-    this.#paintSoon();
+    this.#requestFrame();
     return this.ghostShown;
   }
 
@@ -119,10 +118,17 @@ export class TextMirror {
   }
 
   #paintSoon() {
+    this.#isOld = true;
+    this.#requestFrame();
+  }
+
+  /** Paint in the next frame, unless the grey text is the only thing that has changed and is by then what it was. */
+  #requestFrame() {
     if (this.#frame) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      this.#paint();
+      if (this.#isOld || this.#painted !== (this.ghostShown ? this.#ghost : '')) this.#paint();
+      else this.#isNew = false;
     });
   }
 
@@ -132,7 +138,7 @@ export class TextMirror {
     this.mirror.style.width = `${this.box.getBoundingClientRect().width - (this.box.offsetWidth - this.box.clientWidth)}px`;
     this.mirror.style.height = `${this.box.clientHeight}px`;
     this.page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
-    this.#breaksWord = false;
+    this.#breaksWord = this.#isOld = false;
     const body = make('div'), end = make('span'), {ghost, signs} = ghostElement(this.ghostShown ? this.#ghost : '', text);
     if (start !== null) body.append(...markedNodes(text, spans, start), end, BREAK_POINT, ghost);
     this.page.replaceChildren(body);
