@@ -400,7 +400,7 @@ def test_a_finger_that_rests_shows_the_odds_and_inserts_nothing(phone: Visit) ->
     phone.page.wait_for_function("text => document.querySelector('#document textarea').value !== text", arg=TEXT)
 
 
-@pytest.mark.parametrize("distance", [12, -14])
+@pytest.mark.parametrize("distance", [10, 12, -14])
 def test_a_short_swipe_that_begins_on_a_token_inserts_nothing_and_an_unsteady_tap_inserts_it(
     phone: Visit, distance: int
 ) -> None:
