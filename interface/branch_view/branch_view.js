@@ -95,7 +95,7 @@ export class BranchView {
    */
   #later = null;
   /**
-   * The types of the events that are not drawn yet, see `drawOnce`; null where each is drawn at once.
+   * Within `drawOnce`, the types of the events that are not drawn yet; null elsewhere, where each event is drawn at once.
    * @type {BranchViewEvent['type'][] | null}
    */
   #undrawn = null;
@@ -214,7 +214,7 @@ export class BranchView {
   }
 
   /**
-   * Draw the changes of all events within a function together, after it: the first may hold only for the next.
+   * Call a function, and draw the changes of all events that it dispatches once, after it.
    * @param {() => void} run
    */
   drawOnce(run) {
@@ -247,7 +247,7 @@ export class BranchView {
       find(this.rest, '.others').scrollTop = 0;
       this.pointing.rowsReplaced();
     }
-    this.keptHeight.set(now.status.state === 'thinking' && !now.veiled);
+    this.keptHeight.keepWhile(now.status.state === 'thinking' && !now.veiled);
     if (now.drawn !== before.drawn) this.#paintRows(before);
     else if (now.othersOpen !== before.othersOpen) this.#paintOthers();
     this.#paintMarks(before);

@@ -1,7 +1,7 @@
 // While other rows are computed, the rows are at least as high as before: the first views of a search for words have few rows.
 
 export class KeptHeight {
-  #measured = {height: 0, count: -1};   // the rows' height in pixels, and how many there were, when it last changed
+  #measured = {height: 0, count: -1};   // the rows' height in pixels when it last changed, and the number of rows then
 
   /** @param {HTMLElement} rows */
   constructor(rows) {
@@ -10,10 +10,10 @@ export class KeptHeight {
   }
 
   /**
-   * Keep the present height, or end that.
-   * @param {boolean} computing whether other rows are being computed
+   * Keep the present height as the least while other rows are computed, and no least height afterwards.
+   * @param {boolean} computing
    */
-  set(computing) {
+  keepWhile(computing) {
     const {rows: {style}} = this;
     if (computing !== (style.minHeight !== '')) style.minHeight = computing ? `${this.#height}px` : '';
   }

@@ -360,7 +360,7 @@ export interface BranchViewHandle {
   expected(): number;
   state(): string;
   isStale(): boolean;
-  /** Draw the changes of all events within a function together, after it. */
+  /** Call a function, and draw the changes of all events that it dispatches once, after it. */
   drawOnce(run: () => void): void;
   /** Name the rows anew, after `data-same` of some has changed. */
   nameRows(): void;

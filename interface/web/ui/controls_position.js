@@ -33,17 +33,18 @@ export function placeControls(controls) {
 }
 
 /**
- * Tell style sheets what the controls show, in attributes of the controls and of the tab's desk. `:has()` would say it too, but a browser
- * checks it at every change of the rows. While the score of guesses has no room above their form, style sheets place it below.
+ * Set attributes of the tab's desk, for style sheets: `data-settings-open` while "More settings" is open, and `data-guess` while the form
+ * of a guess stands in the controls; its value is `score-below` where the score has no room above the form, else `score-beside`. Rules
+ * with `:has()` could find out the same, but a browser would check them at every change of the rows.
  * @param {HTMLElement} controls
  */
 function markStates(controls) {
-  const desk = controls.closest('.desk') ?? controls;
+  const desk = controls.closest('.desk');
+  if (!desk) return;
+  const holds = (/** @type {string} */ selector) => controls.querySelector(selector) !== null;
   const mark = () => {
-    const isBelow = controls.querySelector(ABOVE_GUESS) !== null, guesses = controls.querySelector('.guess:not([hidden])') !== null;
-    setAttribute(controls, 'data-score-below', isBelow);
-    setAttribute(desk, 'data-settings-open', controls.querySelector('.more-settings[open]') !== null);
-    setAttribute(desk, 'data-guess', guesses && (isBelow ? 'score-below' : 'score-beside'));
+    setAttribute(desk, 'data-settings-open', holds('.more-settings[open]'));
+    setAttribute(desk, 'data-guess', holds('.guess:not([hidden])') && (holds(ABOVE_GUESS) ? 'score-below' : 'score-beside'));
   };
   new MutationObserver(mark).observe(controls, {attributeFilter: ['open', 'hidden'], childList: true, subtree: true});
   mark();

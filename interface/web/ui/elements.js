@@ -89,8 +89,8 @@ const LIVE = '[aria-live], [role=status], [role=alert], output';
 
 /**
  * Set an element's text. An equal text is not set again: a live region would announce it once more. Outside live regions the
- * element's text node is kept, so that the browser looks only at its letters: it checks the `:has()` of all elements around a new
- * node. In a live region the node is new, so that the whole text is announced and not only what differs.
+ * element keeps its text node, because a new node makes the browser check the `:has()` rules of all elements around it. In a live
+ * region the node is replaced, so that the whole text is announced and not only the part that differs.
  * @param {Element} element
  * @param {string} text
  */

@@ -56,7 +56,7 @@ export class TextMirror {
   #ghost = '';
   #isNew = false;        // whether the ghost text has not been visible yet
   #painted = '';         // the ghost text that the last paint has shown
-  #isOld = false;        // whether something else than the ghost text has changed since the last paint
+  #isOld = false;        // whether anything but the ghost text has changed since the last paint
   #breaksWord = false;   // whether the ghost text would continue the last word on the next line
   #scrollsToEnd = false; // whether the next paint scrolls the box to its end
   #frame = 0;   // the animation frame that will paint, or 0
@@ -117,17 +117,20 @@ export class TextMirror {
     this.#counting = setTimeout(() => this.#paintCount(), COUNT_SETTLES);
   }
 
+  /** The ghost text as it is to be visible; empty if it is not. */
+  get #shownGhost() { return this.ghostShown ? this.#ghost : ''; }
+
   #paintSoon() {
     this.#isOld = true;
     this.#requestFrame();
   }
 
-  /** Paint in the next frame, unless the grey text is the only thing that has changed and is by then what it was. */
+  /** Paint in the next frame, unless by then nothing differs from the last paint. */
   #requestFrame() {
     if (this.#frame) return;
     this.#frame = requestAnimationFrame(() => {
       this.#frame = 0;
-      if (this.#isOld || this.#painted !== (this.ghostShown ? this.#ghost : '')) this.#paint();
+      if (this.#isOld || this.#painted !== this.#shownGhost) this.#paint();
       else this.#isNew = false;
     });
   }
@@ -139,13 +142,13 @@ export class TextMirror {
     this.mirror.style.height = `${this.box.clientHeight}px`;
     this.page.style.minHeight = start ? `${this.box.scrollHeight}px` : '';
     this.#breaksWord = this.#isOld = false;
-    const body = make('div'), end = make('span'), {ghost, signs} = ghostElement(this.ghostShown ? this.#ghost : '', text);
+    const body = make('div'), end = make('span'), {ghost, signs} = ghostElement(this.#shownGhost, text);
     if (start !== null) body.append(...markedNodes(text, spans, start), end, BREAK_POINT, ghost);
     this.page.replaceChildren(body);
     this.#breaksWord = continuedLetters(text.slice(-1), this.#ghost) !== '' && isBelow(ghost, end);
     // No line begins with a sign that belongs to the word before: it stands in the margin.
     if (signs && isBelow(signs, end)) signs.classList.add('hanging');
-    const shown = this.ghostShown ? this.#ghost : '';
+    const shown = this.#shownGhost;
     if (!shown) ghost.textContent = '';
     if (!shown || this.#isNew) this.#makeRoom(0);
     this.#painted = shown;
