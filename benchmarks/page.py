@@ -35,11 +35,6 @@ window.measure = (type, target, condition) => new Promise(resolve => {
     observer.observe(root, {attributes: true, childList: true, subtree: true, characterData: true});
   }, {capture: true, once: true});
 });
-window.put = (id, value) => {
-  const input = document.getElementById(id);
-  input.value = value;
-  input.dispatchEvent(new Event('input', {bubbles: true}));
-};
 window.fresh = (root, revision) => Number(root.dataset.revision) > revision && root.dataset.stale === 'false'
   && root.querySelectorAll('[data-branch]:not([data-inert])').length >= Number(document.getElementById('k').value);
 """
@@ -64,7 +59,7 @@ def main(arguments: argparse.Namespace) -> int:
             for name, measure in MEASURES.items():
                 for odds in rotated(list(times), repeat):
                     visit.fill("")  # an empty text asks for nothing
-                    _put(visit, "odds", odds)
+                    visit.put("odds", odds)
                     times[odds].setdefault(name, []).append(measure(visit))
     print(*(_table(own, arguments.delay, odds) for odds, own in times.items()), sep="\n\n")
     if arguments.odds == "both":
@@ -142,8 +137,8 @@ def _key(visit: Visit) -> float:
 def _slider(visit: Visit) -> float:
     _settle(visit)
     three = "root => root.querySelectorAll('[data-branch]').length === 3"
-    took = _measured(visit, "input", "#k", three, lambda: _put(visit, "k", 3))
-    _put(visit, "k", 5)
+    took = _measured(visit, "input", "#k", three, lambda: visit.put("k", 3))
+    visit.put("k", 5)
     return took
 
 
@@ -151,13 +146,9 @@ def _temperature(visit: Visit) -> float:
     _settle(visit)
     share = visit.page.locator("#branches [data-branch='0']").get_attribute("data-share")
     other = f"root => root.querySelector('[data-branch]').dataset.share !== {share!r}"
-    took = _measured(visit, "input", "#temperature", other, lambda: _put(visit, "temperature", 0.5))
-    _put(visit, "temperature", 1)
+    took = _measured(visit, "input", "#temperature", other, lambda: visit.put("temperature", 0.5))
+    visit.put("temperature", 1)
     return took
-
-
-def _put(visit: Visit, name: str, value: float | str) -> None:
-    visit.page.evaluate("([name, value]) => put(name, value)", [name, value])
 
 
 def _frame(visit: Visit) -> float:

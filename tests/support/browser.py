@@ -53,6 +53,12 @@ STARTED = "document.querySelector('#branches')?.matches('[data-state=empty][data
 """Whether the writer's scripts have run: buttons that are pressed before do nothing."""
 CHOOSE_ODDS = "odds => { const choice = document.getElementById('odds'); if (choice) choice.value = odds; }"
 """Chooses what the shares of the Write tab are of, before there is a text."""
+PUT = """([id, value]) => {
+  const field = document.getElementById(id);
+  field.value = value;
+  field.dispatchEvent(new Event('input', {bubbles: true}));
+}"""
+
 REST = """async () => {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(done => setTimeout(done, 300));
 }"""
@@ -308,6 +314,14 @@ class Visit:
 
     def fill(self, text: str) -> None:
         self.page.locator("#document textarea").fill(text)
+
+    def put(self, name: str, value: float | str) -> None:
+        """Set the field with this id as if its value had been typed. The page does not scroll to it."""
+        self.page.evaluate(PUT, [name, value])
+
+    def wait_for_two_frames(self) -> None:
+        """Wait until what has changed is painted."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def listen(self, regions: str = LIVE_REGIONS) -> None:
         """From now on record in `window.spoken` what these live regions announce while they are visible, in order."""

@@ -12,23 +12,17 @@ from tests.support.browser import Visit
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TEXT = "The old lighthouse keeper climbed the stairs again and looked out over the sea. He"
-TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
-SET_TEMPERATURE = """value => {
-  const slider = document.getElementById('temperature');
-  slider.value = value;
-  slider.dispatchEvent(new Event('input', {bubbles: true}));
-}"""
 
 
 def largest_restyling(visit: Visit, act: Callable[[], object]) -> int:
-    """The most elements whose style the browser computes at once in the two frames after an action.
+    """The largest number of elements that one style calculation covers, in the two frames after an action.
 
-    Not their sum: transitions of the underlines compute some again in each frame.
+    Not the sum of all calculations: a transition of an underline adds one in each frame.
     """
     browser = visit.page.context.browser
     browser.start_tracing(page=visit.page, categories=["devtools.timeline"])
     act()
-    visit.page.evaluate(TWO_FRAMES)
+    visit.wait_for_two_frames()
     events = json.loads(browser.stop_tracing())["traceEvents"]
     return max(event["args"].get("elementCount", 0) for event in events if event["name"] == "UpdateLayoutTree")
 
@@ -41,7 +35,7 @@ def test_a_change_of_the_temperature_restyles_no_more_than_a_fifth_of_the_page_a
     real.fill(TEXT)
     real.wait_until_settled()
     for value in (0.5, 1, 0.7):
-        count = largest_restyling(real, lambda value=value: real.page.evaluate(SET_TEMPERATURE, value))
+        count = largest_restyling(real, lambda value=value: real.put("temperature", value))
         assert 0 < count < elements_of(real) / 5
         real.wait_until_settled()
 

@@ -56,7 +56,6 @@ COVERED_BY_MARK = """() => {
   });
 }"""
 """The parts of the line above the rows that the mark of earlier rows would cover."""
-TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 @pytest.fixture(autouse=True)
@@ -347,7 +346,7 @@ def test_the_tab_key_goes_down_the_write_tab_too_as_the_window_becomes_narrow(ti
     tiny.control("mode")
     page.locator("#depth").focus()
     page.set_viewport_size({"width": width, "height": SIZES[size][1]})
-    page.evaluate(TWO_FRAMES)  # the controls are moved when the window is painted in its new size
+    tiny.wait_for_two_frames()  # the controls are moved when the window is painted in its new size
     expect(page.locator("#depth")).to_be_focused()
     card = page.locator("#branches").locator("xpath=ancestor::*[contains(@class, 'card')][1]")
     rows, guess = card.evaluate(STOPS), tiny.control("guess-first")

@@ -53,12 +53,6 @@ def test_towards_a_word_the_rows_lead_to_it_and_the_head_says_how_likely_it_is(v
 
 FIRST_ROW = "() => document.querySelector('#branches .branch').getBoundingClientRect().top + scrollY"
 """Its place in the page: a new focus may scroll."""
-STEER = """word => {
-  const field = document.querySelector('#steer-word');
-  field.value = word;
-  field.dispatchEvent(new Event('input', {bubbles: true}));
-}"""
-"""Typing into the field would scroll to it."""
 RECORD_PLACES = f"""() => {{
   window.places = [];
   const note = () => places.push(({FIRST_ROW})());
@@ -79,7 +73,7 @@ def test_the_odds_of_a_word_to_steer_by_move_no_row(visit: Visit, size: tuple[in
         visit.wait_until_settled()
         page.evaluate(RECORD_PLACES)
         for word in ("sea", "an extraordinarily improbable wish", ""):
-            page.evaluate(STEER, word)
+            visit.put("steer-word", word)
             visit.wait_until_asked()
             visit.wait_until_settled()
             if not word:
@@ -89,7 +83,7 @@ def test_the_odds_of_a_word_to_steer_by_move_no_row(visit: Visit, size: tuple[in
             assert odds.inner_text() in odds.get_attribute("data-tip"), "also what is cut off at its end"
         assert len(page.evaluate("places")) > 2
         assert len(set(page.evaluate("places"))) == 1
-        page.evaluate(STEER, "mountains")
+        visit.put("steer-word", "mountains")
         visit.wait_until_asked()
         visit.wait_until_settled()
         visit.token(1, 0).evaluate("token => token.focus({preventScroll: true})")

@@ -58,23 +58,19 @@ def path_to(visit: Visit, node: Any) -> str:
     return "".join(str(visit.page.locator(f'#tree [data-key="{one}"]').get_attribute("data-text")) for one in keys)
 
 
-def draw_again(visit: Visit) -> None:
-    visit.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
 def write_a_session(visit: Visit) -> list[str]:
     """Three accepted pieces, the last of which is undone and replaced by another; the texts in their order."""
     texts = [PROMPT]
     for piece in (0, 1, 2):
         visit.wait_until_settled()
-        draw_again(visit)
+        visit.wait_for_two_frames()
         nodes(visit, "ahead").nth(piece).click()
         texts.append(visit.text)
     visit.wait_until_settled()
     visit.page.locator("#document textarea").focus()
     visit.page.keyboard.press("Control+z")
     visit.wait_until_settled()
-    draw_again(visit)
+    visit.wait_for_two_frames()
     others = [node for node in nodes(visit, "ahead").all() if texts[2] + path_to(visit, node) != texts[3]]
     others[0].click()
     visit.wait_until_settled()
@@ -214,7 +210,7 @@ def test_on_a_projector_the_sentence_of_a_node_and_the_note_on_a_part_are_above_
     page.locator("#controls .views label:has(input[value=tree])").click()
     page.wait_for_function("one => one.getBoundingClientRect().bottom <= innerHeight + 1", arg=area.element_handle())
     tiny.choose("tree-shape", shape)
-    draw_again(tiny)
+    tiny.wait_for_two_frames()
     note, says = page.locator("#tree .cropped-note"), page.locator("#tree .tree-says")
     expect(note).to_be_in_viewport(ratio=1)
     drawing = area.bounding_box()
@@ -258,7 +254,7 @@ def test_a_second_press_of_the_button_does_not_ban_the_node_that_has_the_focus_t
     page.mouse.click(x, y)
     expect(chips).to_have_count(1)
     tree.wait_until_settled()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     expect(page.locator("#tree .node:focus")).to_have_count(1)
     page.mouse.click(x, y)
     expect(ban).to_be_hidden()
@@ -294,7 +290,7 @@ def test_after_a_ban_the_focus_is_on_the_node_that_takes_the_place_of_the_banned
     expect(tree.page.locator("#controls .never button")).to_have_count(1)
     expect(banned).to_have_count(0)
     tree.wait_until_settled()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     focused = tree.page.locator("#tree .node:focus")
     parent = last.rpartition("/")[0]
     expect(focused).to_have_attribute("data-key", re.compile(rf"^{parent}/[^/]+$"))
@@ -310,7 +306,7 @@ def test_after_a_ban_the_focus_moves_once_also_while_new_rows_grow_slowly(page: 
         opened.fill("The old keeper")
         opened.choose("view", "tree")
         opened.wait_until_settled()
-        draw_again(opened)
+        opened.wait_for_two_frames()
         keys = nodes(opened, "ahead").evaluate_all("all => all.map(({dataset: {key}}) => key)")
         last = [key for key in keys if key.count("/") == 3][-1]
         page.locator(f'#tree [data-key="{last}"]').focus()
@@ -324,12 +320,12 @@ def test_after_a_ban_the_focus_moves_once_also_while_new_rows_grow_slowly(page: 
         page.keyboard.press("Delete")
         expect(page.locator("#controls .never button")).to_have_count(1)
         page.wait_for_selector("#branches[data-state=thinking][data-stale=false]")
-        draw_again(opened)
+        opened.wait_for_two_frames()
         assert page.evaluate("window.focused") == []
         page.keyboard.press("F2")
         page.keyboard.press("Delete")
         opened.wait_until_settled()
-        draw_again(opened)
+        opened.wait_for_two_frames()
         focused = page.evaluate("window.focused")
         assert len(focused) == 1
         assert focused[0].rpartition("/")[0] == last.rpartition("/")[0]
@@ -396,7 +392,7 @@ def test_enter_on_the_end_of_the_text_says_that_it_inserts_nothing(tree: Visit) 
     tree.page.keyboard.press("ArrowLeft")
     assert "the end of your text" in tree.page.evaluate("document.activeElement.ariaLabel")
     tree.page.keyboard.press("Enter")
-    expect(tree.page.locator("#branches .announcement")).to_contain_text("This node inserts nothing.")
+    expect(tree.page.locator("#branches .announcement")).to_have_text("This node inserts nothing.")
     assert tree.text == PROMPT
 
 
@@ -437,13 +433,13 @@ def test_the_session_shows_seen_chosen_and_undone_texts_and_a_click_returns_to_t
     left.click()
     assert tree.text == texts[3]
     tree.wait_until_settled()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert tree.page.locator("#tree .node[data-here]").get_attribute("data-key") == f"={texts[3]}"
     tree.page.locator(f'#tree [data-key="={texts[1]}"]').click()
     assert tree.text == texts[1]
     tree.wait_until_settled()
     for text in (texts[4], texts[3], PROMPT, texts[4]):
-        draw_again(tree)
+        tree.wait_for_two_frames()
         tree.page.locator(f'#tree [data-key="={text}"]').dispatch_event("click")
         assert tree.text == text, "nothing is lost: each text can be gone to from each other"
         tree.wait_until_settled()
@@ -462,7 +458,7 @@ LABELS = """() => Object.fromEntries([...document.querySelectorAll('#tree .node[
 def test_a_token_that_continues_a_word_has_a_dot_which_is_not_inserted(tree: Visit, shape: str, tmp_path: Path) -> None:
     tree.choose("tree-shape", shape)
     tree.wait_until_settled()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     found = tree.page.evaluate(LABELS)
     before = {key: found.get(key.rpartition("/")[0], [PROMPT])[0] for key in found}
     joined = [
@@ -497,7 +493,7 @@ def test_undo_after_a_click_in_the_session_brings_back_the_text_its_marks_and_it
 
     def standing() -> Any:
         tree.wait_until_settled()
-        draw_again(tree)
+        tree.wait_for_two_frames()
         return tree.page.evaluate(STANDING)
 
     before = standing()
@@ -548,14 +544,14 @@ def test_the_session_is_the_same_after_a_reload(tree: Visit) -> None:
     write_a_session(tree)
     expect(tree.page.locator(".kept")).to_have_attribute("data-state", "saved")
     tree.wait_until_asked()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     drawn = tree.page.locator("#tree .node").evaluate_all(DRAWN)
     place = tree.page.locator("#tree .node[data-here]").bounding_box()
     assert sum(one.startswith("seen") for one in drawn) > 5
     tree.page.reload()
     tree.wait_for_status("ready")
     tree.wait_until_settled()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert tree.page.locator("#tree .node").evaluate_all(DRAWN) == drawn
     assert tree.page.locator("#tree .node[data-here]").bounding_box() == pytest.approx(place, abs=2)
 
@@ -566,13 +562,13 @@ def test_words_and_odds_of_a_session_can_be_read_before_fit_shows_all_of_it(tree
     overflow = "area => Math.max(area.scrollWidth - area.clientWidth, area.scrollHeight - area.clientHeight)"
     for shape in ("tree", "river"):
         tree.choose("tree-shape", shape)
-        draw_again(tree)
+        tree.wait_for_two_frames()
         assert min(min(sizes) for sizes in tree.page.evaluate(SIZES)) >= 12
         expect(tree.page.locator("#tree .node[data-here] .node-label")).to_be_in_viewport()
     expect(tree.page.locator("#tree .tree-figures")).to_contain_text("the river has its full width again")
     assert area.evaluate(overflow) > 1
     tree.page.locator("#tree .fit").click()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert area.evaluate(overflow) <= 1
 
 
@@ -596,12 +592,12 @@ def test_where_fit_scrolls_the_page_a_second_click_inserts_nothing(tree: Visit, 
     page, fit = tree.page, tree.page.locator("#tree .fit")
     page.set_viewport_size({"width": 911, "height": 620})
     tree.choose("tree-shape", shape)
-    draw_again(tree)
+    tree.wait_for_two_frames()
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     place = browsers.middle_of(fit)
     page.mouse.dblclick(*place)
     assert page.evaluate("scrollY") > 0
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert not page.evaluate(IS_DRAWING, place), "the pointer is on no token"
     page.mouse.click(*place)
     page.wait_for_timeout(300)
@@ -629,7 +625,7 @@ def test_where_fit_scrolls_the_page_of_a_phone_a_second_tap_inserts_nothing(phon
     page, fit = phone.page, phone.page.locator("#tree .fit")
     page.set_viewport_size({"width": 390, "height": 640})
     fit.evaluate("one => scrollBy({top: one.getBoundingClientRect().top - 450, behavior: 'instant'})")
-    draw_again(phone)
+    phone.wait_for_two_frames()
     place = browsers.middle_of(fit)
     page.touchscreen.tap(*place)
     page.wait_for_timeout(300)  # the browser may move a mouse after the tap
@@ -657,12 +653,12 @@ def test_the_first_token_of_the_first_row_stays_in_sight_while_the_buttons_zoom(
     page.set_viewport_size({"width": size[0], "height": size[1]})
     tree.choose("tree-shape", shape)
     page.locator("#tree .fit").click()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     nodes(tree, "ahead").last.hover()  # the mouse passes tokens on its way to the button
     width = page.locator(".tree-drawing").bounding_box()["width"]
     for _ in range(4):
         page.locator("#tree .zoom-in").click()
-        draw_again(tree)
+        tree.wait_for_two_frames()
         assert min(page.evaluate(ROOM)) >= -1
     assert page.locator(".tree-drawing").bounding_box()["width"] > 2 * width
 
@@ -670,7 +666,7 @@ def test_the_first_token_of_the_first_row_stays_in_sight_while_the_buttons_zoom(
 def test_a_drawing_too_small_for_words_has_boxes_that_are_read_by_pointing(tree: Visit) -> None:
     tree.page.locator("#depth").fill("40")
     tree.wait_until_settled()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     said, label = tree.page.locator("#tree .too-small"), tree.page.locator("#tree .node-label").nth(20)
     box = nodes(tree, "ahead").nth(20)
     colour = "node => getComputedStyle(node.querySelector('.hit')).fill"
@@ -692,7 +688,7 @@ def test_the_sentence_of_a_node_is_in_sight_also_with_the_settings_open(tree: Vi
     tree.page.set_viewport_size({"width": 1280, "height": 800})
     tree.control("top-p")
     tree.page.evaluate("scrollTo(0, 0)")
-    draw_again(tree)
+    tree.wait_for_two_frames()
     says = tree.page.locator("#tree .tree-says")
     nodes(tree, "ahead").first.hover()
     expect(says).to_contain_text("Choose it to insert the text up to here.")
@@ -837,7 +833,7 @@ def test_fit_shows_a_finger_all_of_a_drawing_also_where_that_is_too_small_for_wo
         nodes(phone, "ahead").nth(5).tap()
         phone.wait_until_settled()
         page.locator("label:has(#tree-session)").tap()
-        draw_again(phone)
+        phone.wait_for_two_frames()
     expect(page.locator("#tree .cropped-note")).to_be_visible()
     page.locator("#tree .fit").tap()
     expect(page.locator("#tree .cropped-note")).to_be_hidden()
@@ -904,7 +900,7 @@ def test_no_two_labels_overlap_on_the_page(tree: Visit, shape: str, session: boo
     tree.choose("tree-shape", shape)
     if session:
         write_a_session(tree)
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert tree.page.evaluate(OVERLAPS) == 0
     assert tree.page.locator("#tree text").count() > 10
 
@@ -936,7 +932,7 @@ def test_words_and_odds_are_large_at_the_size_of_a_projector(tree: Visit) -> Non
     tree.page.set_viewport_size({"width": 1280, "height": 720})
     for shape, label, figure in (("tree", 18, 15), ("river", 15, 13)):
         tree.choose("tree-shape", shape)
-        draw_again(tree)
+        tree.wait_for_two_frames()
         sizes = tree.page.evaluate(SIZES)
         assert len(sizes) > 10
         assert min(size for size, _ in sizes) >= label and min(size for _, size in sizes) >= figure, (shape, sizes[0])
@@ -946,7 +942,7 @@ def test_words_and_odds_are_large_at_the_size_of_a_projector(tree: Visit) -> Non
 
 def test_no_river_runs_through_words_or_odds_and_each_box_holds_its_own(tree: Visit) -> None:
     tree.choose("tree-shape", "river")
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert tree.page.evaluate(THROUGH_FIGURES) == 0
     assert tree.page.locator("#tree .node").evaluate_all(HIT) == 0
     expect(tree.page.locator("#tree .tree-says")).to_contain_text("tokens in all.")
@@ -959,7 +955,7 @@ def test_the_drawing_is_fitted_again_when_the_session_is_added_until_a_scale_is_
     tree.page.locator("#tree .zoom-in").click()
     tree.page.locator("#tree .zoom-in").click()
     tree.page.locator("#tree-session").check()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     # Views of half a word may have been seen while it was typed: then the smallest scale is that of readable odds.
     scale = tree.page.evaluate("document.querySelector('.tree-drawing').getScreenCTM().a")
     assert area.evaluate(overflow) <= 1 or scale == pytest.approx(0.924, abs=0.001)
@@ -967,12 +963,12 @@ def test_the_drawing_is_fitted_again_when_the_session_is_added_until_a_scale_is_
         tree.page.locator("#tree .zoom-in").click()
     assert area.evaluate(overflow) > 1
     tree.page.locator("#tree-session").uncheck()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert area.evaluate(overflow) <= 1
     wide = tree.page.evaluate("document.querySelector('.tree-drawing').style.width")
     tree.page.set_viewport_size({"width": 1024, "height": 720})
     tree.page.wait_for_function(f"document.querySelector('.tree-drawing').style.width !== '{wide}'")
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert area.evaluate(overflow) <= 1
 
 
@@ -980,13 +976,13 @@ def test_fit_holds_for_the_river_too_and_the_river_opens_at_its_first_row(tree: 
     area = tree.page.locator("#tree .tree-scroll")
     overflow = "area => Math.max(area.scrollWidth - area.clientWidth, area.scrollHeight - area.clientHeight)"
     tree.page.set_viewport_size({"width": 853, "height": 480})
-    draw_again(tree)
+    tree.wait_for_two_frames()
     tree.choose("tree-shape", "river")
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert area.evaluate("area => area.scrollTop") == 0
     tree.page.locator("#tree .fit").click()
     tree.choose("tree-shape", "tree")
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert area.evaluate(overflow) <= 1
     tree.page.set_viewport_size({"width": 1280, "height": 720})
 
@@ -1004,9 +1000,9 @@ NEAREST = """() => {
 
 def test_on_a_projector_no_words_of_a_fitted_river_touch_and_a_larger_one_shows_all(tree: Visit) -> None:
     tree.page.set_viewport_size({"width": 911, "height": 512})
-    draw_again(tree)
+    tree.wait_for_two_frames()
     tree.choose("tree-shape", "river")
-    draw_again(tree)
+    tree.wait_for_two_frames()
     tree.page.locator("#tree .fit").click()
     assert tree.page.evaluate(NEAREST) >= 4
     labels = tree.page.locator("#tree .node-label:not([data-crowded])")
@@ -1019,7 +1015,7 @@ def test_on_a_projector_no_words_of_a_fitted_river_touch_and_a_larger_one_shows_
     expect(tree.page.locator("#tree [data-crowded]")).to_have_count(0)
     expect(tree.page.locator("#tree .left-out")).to_be_hidden()
     tree.choose("tree-shape", "tree")
-    draw_again(tree)
+    tree.wait_for_two_frames()
     tree.page.set_viewport_size({"width": 1280, "height": 720})
 
 
@@ -1069,7 +1065,7 @@ def test_a_drag_pans_and_does_not_click_and_control_and_the_wheel_zoom(tree: Vis
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_panel_stays_within_the_page(tree: Visit, width: int) -> None:
     tree.page.set_viewport_size({"width": width, "height": 844})
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert tree.page.evaluate("document.documentElement.scrollWidth") <= width
     box = tree.page.locator("#tree").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= width
@@ -1085,7 +1081,7 @@ def test_panning_over_five_hundred_nodes_drops_few_frames(tree: Visit) -> None:
     tree.page.locator("#k").fill("20")
     tree.page.locator("#depth").fill("40")
     tree.wait_until_settled()
-    draw_again(tree)
+    tree.wait_for_two_frames()
     assert nodes(tree, "ahead").count() >= 500
     blank = tree.page.context.new_page()
     rates: dict[str, list[float]] = {"#tree .tree-scroll": [], "": []}

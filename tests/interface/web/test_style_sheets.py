@@ -28,10 +28,13 @@ LENGTH = re.compile(r"(?<![\w.-])-?(\d*\.?\d+)(px|rem)\b")
 DISTANCES = re.compile(r"^(?:margin|padding|gap|row-gap|column-gap|scroll-padding|scroll-margin)")
 
 
+def without_comments(file: Path) -> str:
+    return re.sub(r"/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
 def declarations(file: Path) -> Iterator[tuple[str, str]]:
     """The property and the value of each declaration of a style sheet."""
-    text = re.sub(r"/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
-    for found in re.finditer(r"(?:^|[{;])\s*([a-z-]+)\s*:\s*([^;{}]+)(?=[;}])", text, re.MULTILINE):
+    for found in re.finditer(r"(?:^|[{;])\s*([a-z-]+)\s*:\s*([^;{}]+)(?=[;}])", without_comments(file), re.MULTILINE):
         yield found[1], found[2].strip()
 
 
@@ -77,7 +80,7 @@ def test_style_sheets_use_only_variables_that_exist(file: Path) -> None:
 
 
 def arguments_of_has(text: str) -> Iterator[str]:
-    """The argument of each `:has()` of a style sheet."""
+    """The text between the parentheses of each `:has()` in a style sheet."""
     for found in re.finditer(r":has\(", text):
         depth, end = 1, found.end()
         while depth:
@@ -92,7 +95,7 @@ def test_no_has_makes_a_browser_style_the_whole_page_again(file: Path) -> None:
 
     A `:has()` within `:is()` before `*` lets them style all elements of the page again.
     """
-    text = re.sub(r"/\*.*?\*/", "", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = without_comments(file)
     for argument in arguments_of_has(text):
         assert ":not(" not in argument, argument
     assert not re.search(r":is\([^{]*:has\([^{]*\) \*\)", text)
